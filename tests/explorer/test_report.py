@@ -226,16 +226,17 @@ def test_split_groups_stay_split(store: ConversationStore, build: Callable[..., 
 
 def test_coarse_groups_can_be_merged_and_split(store: ConversationStore, build: Callable[..., Report]) -> None:
     before = build()
-    coarse = [group.id for group in before.groups["message"] if group.level == 0]
+    of_user = set(before.messages["group"][before.messages["role"] == before.roles.index("user")].tolist())
+    coarse = sorted({group.parent for group in fine(before) if group.id in of_user})
     if len(coarse) > 1:
         whole = edits.merge(store.path, "message", coarse)
-        assert {group.parent for group in fine(build())} == {whole}
+        assert {group.parent for group in fine(build()) if group.id in of_user} == {whole}
     else:
         whole = coarse[0]
+    inside = [group.id for group in fine(build()) if group.parent == whole]
     parts = edits.split(store.path, "message", whole)
-    after = fine(build())
-    assert {group.parent for group in after} <= set(parts)
-    assert len({group.parent for group in after}) == len(after) == len(fine(before))
+    parents = [group.parent for group in fine(build()) if group.id in inside]
+    assert sorted(parents) == sorted(parts) and len(set(parents)) == len(inside)
 
 
 def test_edits_that_cannot_be_say_why(store: ConversationStore, build: Callable[..., Report]) -> None:
@@ -250,6 +251,22 @@ def test_edits_that_cannot_be_say_why(store: ConversationStore, build: Callable[
         edits.merge(store.path, "message", [groups[0].id, groups[-1].id])
     with pytest.raises(ValueError, match="1 to 200 characters"):
         edits.rename(store.path, "message", groups[0].id, " ")
+
+
+def test_groups_of_two_roles_are_not_merged_and_no_two_have_one_name(
+    store: ConversationStore, build: Callable[..., Report]
+) -> None:
+    report = build()
+    role = dict(zip(report.messages["group"].tolist(), report.messages["role"].tolist()))
+    first, *others = fine(report)
+    same = next(group for group in others if role[group.id] == role[first.id])
+    other = next(group for group in others if role[group.id] != role[first.id])
+    with pytest.raises(ValueError, match="groups of different roles cannot be merged"):
+        edits.merge(store.path, "message", [first.id, other.id])
+    with pytest.raises(ValueError, match=f"group {same.id} has the name .* already: merge the two"):
+        edits.rename(store.path, "message", first.id, f" {same.name} ")
+    edits.rename(store.path, "message", first.id, first.name)
+    edits.merge(store.path, "message", [first.id, same.id], same.name)
 
 
 def test_a_language_model_names_new_groups_once(build: Callable[..., Report]) -> None:

@@ -31,7 +31,7 @@ def rename(store: StorePath, kind: Kind, group: int, name: str) -> None:
         name: Its name from now on.
 
     Raises:
-        ValueError: There is no such group, or the name is empty or too long.
+        ValueError: There is no such group, the name is empty or too long, or another group of its level has it.
     """
     edit_groups(store, kind, [group], lambda memory: _renamed(memory, group, name))
 
@@ -49,7 +49,7 @@ def merge(store: StorePath, kind: Kind, groups: Sequence[int], name: str | None 
         The id of the merged group, which is that of the first.
 
     Raises:
-        ValueError: There are fewer than two groups, they are of different levels, or as for `rename`.
+        ValueError: There are fewer than two groups, they are of different levels or roles, or as for `rename`.
     """
     ids = list(dict.fromkeys(groups))
     if len(ids) < 2:
@@ -148,13 +148,33 @@ def _renamed(memory: GroupMemory, group: int, name: str) -> GroupMemory:
     new_name = " ".join(name.split())
     if not 0 < len(new_name) <= LONGEST_NAME:
         raise ValueError(f"expected a name of 1 to {LONGEST_NAME} characters, got {len(new_name)}")
-    return memory.with_groups({group: replace(memory.groups[group], name=new_name, renamed=True)})
+    own = memory.groups[group]
+    for id in np.unique(memory.fine[memory.fine >= 0]).tolist():
+        other = id if own.parent is not None else memory.groups[id].parent
+        if other not in (group, None) and memory.groups[other].name == new_name:
+            raise ValueError(f"group {other} has the name {new_name!r} already: merge the two, or choose another name")
+    return memory.with_groups({group: replace(own, name=new_name, renamed=True)})
+
+
+def _roles(memory: GroupMemory, group: int) -> set[str | None]:
+    """The roles whose messages are in a group; none where that is not known."""
+    if memory.basis is None:
+        return set()
+    inside = [group, *(id for id, known in memory.groups.items() if known.parent == group)]
+    return {memory.basis.roles[code] for code in memory.basis.role[np.isin(memory.fine, inside)]}
 
 
 def _merged(memory: GroupMemory, groups: Sequence[int], name: str | None) -> GroupMemory:
     first = groups[0]
     if len({memory.groups[group].parent is None for group in groups}) > 1:
         raise ValueError("fine and coarse groups cannot be merged with each other")
+    own = _roles(memory, first)
+    for group in groups:
+        if own and own.isdisjoint(others := _roles(memory, group)):
+            raise ValueError(
+                f"group {first} ({memory.groups[first].name}) is of {_listed(own)}, group {group} "
+                f"({memory.groups[group].name}) of {_listed(others)}: groups of different roles cannot be merged"
+            )
     changes = {first: replace(memory.groups[first], pinned=True)}
     if memory.groups[first].parent is None:
         changes |= {id: replace(group, parent=first) for id, group in memory.groups.items() if group.parent in groups}
@@ -163,6 +183,10 @@ def _merged(memory: GroupMemory, groups: Sequence[int], name: str | None) -> Gro
         fine = np.where(np.isin(memory.fine, groups), first, memory.fine)
     merged = replace(memory, fine=fine).with_groups(changes)
     return merged if name is None else _renamed(merged, first, name)
+
+
+def _listed(roles: set[str | None]) -> str:
+    return ", ".join(sorted("others" if role is None else role for role in roles)) or "nobody"
 
 
 def _split_fine(memory: GroupMemory, group: int) -> GroupMemory:
