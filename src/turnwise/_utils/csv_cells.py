@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_MARKED = tuple(f"'{sign}" for sign in _FORMULA)
 
 
 def without_formula(value: Any) -> Any:
@@ -14,3 +15,12 @@ def without_formula(value: Any) -> Any:
     ("'=1+1", '1=1', -1)
     """
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def with_formula(cell: str) -> str:
+    """A cell of a CSV file as it was before `without_formula`.
+
+    >>> with_formula("'=1+1"), with_formula("'tis")
+    ('=1+1', "'tis")
+    """
+    return cell[1:] if cell.startswith(_MARKED) else cell

@@ -13,6 +13,7 @@ import pytest
 from format_cases import read, write
 
 from turnwise.errors import ConversationError
+from turnwise.explorer.tables import write_table
 
 
 def test_table_gathers_scattered_rows_in_file_order(tmp_path: Path) -> None:
@@ -34,6 +35,35 @@ def test_table_orders_numbers_as_numbers_and_times_as_times(tmp_path: Path, orde
     rows = "".join(f"c,s,{text},{moment}\n" for text, moment in zip("321", moments))
     (row,) = read(write(tmp_path / "t.csv", f"conversationId,from,text,{order}\n{rows}"))
     assert [message["content"] for message in row["messages"]] == ["1", "2", "3"]
+
+
+def test_a_message_whose_cell_of_the_time_is_empty_stays_behind_the_one_before_it(tmp_path: Path) -> None:
+    said = ["c,s,b,2024-05-02 10:00", "c,s,c, ", "c,s,a,2024-05-01 10:00", "d,s,x,", "d,s,y,"]
+    timed, untimed = read(write(tmp_path / "t.csv", "\n".join(["chat_id,from,text,time", *said])))
+    days = {message["content"]: message.get("time", "")[:10] for message in timed["messages"]}
+    assert list(days.items()) == [("a", "2024-05-01"), ("b", "2024-05-02"), ("c", "")]
+    assert [message["content"] for message in untimed["messages"]] == ["x", "y"]
+    with pytest.raises(ConversationError, match=r"t\.csv:7: found 'soon' in 'time'"):
+        read(write(tmp_path / "t.csv", "\n".join(["chat_id,from,text,time", *said, "d,s,z,soon"])))
+
+
+def test_what_our_tables_mark_for_spreadsheets_is_read_as_it_was_said(tmp_path: Path) -> None:
+    texts = ["=1+1", "+49 30", "- one", "@ann", "'tis", "it's = me", "'"]
+    table = pa.table({"chat_id": ["c"] * len(texts), "from": ["s"] * len(texts), "text": texts})
+    write_table(table, tmp_path / "t.csv")
+    assert b"'=1+1" in (tmp_path / "t.csv").read_bytes()
+    (row,) = read(tmp_path / "t.csv")
+    assert [message["content"] for message in row["messages"]] == texts
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_blanks_around_and_within_labels_make_no_other_label(tmp_path: Path, ending: str) -> None:
+    topics = ["lost  card", " lost card ", "lost card\xa0"]
+    rows = [{"chat_id": "c", "from": "s", "text": "Hi", "topic": topic, "intent": "\t"} for topic in topics]
+    lines = [",".join(rows[0]), *(",".join(row.values()) for row in rows)]
+    written = lines if ending == "csv" else [json.dumps(row) for row in rows]
+    (row,) = read(write(tmp_path / f"t.{ending}", "\n".join(written)))
+    assert row == {"id": "c", "messages": [{"role": "s", "content": "Hi"}] * 3, "topic": "lost card"}
 
 
 def test_table_columns_constant_in_every_conversation_are_its_labels(tmp_path: Path) -> None:

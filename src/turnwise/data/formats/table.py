@@ -5,8 +5,9 @@ names, or are those the user names (`Columns`). Without speakers, each row is a 
 conversation may be scattered through the file: they are gathered in a temporary database on disk (in the system's
 temporary folder, about as large as the file), so memory stays small whatever the file's size. Messages are ordered by
 the time column if there is one, and keep the time as the label ``time`` (``start``, in seconds, where no day is given);
-otherwise they stay in file order. A further column is a label of the conversation if it never changes within any
-conversation of the file, otherwise a label of the messages.
+otherwise they stay in file order. A message whose cell of the time is empty stays behind the one before it. A further
+column is a label of the conversation if it never changes within any conversation of the file, otherwise a label of the
+messages.
 """
 
 from __future__ import annotations

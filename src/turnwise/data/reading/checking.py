@@ -22,7 +22,7 @@ class RowChecker:
 
         Args:
             row: A conversation as a format gives it. Labels other than texts, numbers, booleans and lists of texts
-                become JSON text; null in a list of texts is left out.
+                become JSON text; null in a list of texts is left out. Texts lose blanks as by `plain_label`.
             default_id: The id of a conversation that has none; "" if it needs one.
 
         Raises:
@@ -82,10 +82,22 @@ class RowChecker:
         return value
 
 
+def plain_label(value: Any) -> Any:
+    r"""A label without the blanks around it, and with one where there are several; longer texts keep their lines.
+
+    >>> plain_label(" refund  status "), plain_label("one\n  two\n"), plain_label(2)
+    ('refund status', 'one\n  two', 2)
+    """
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    return text if "\n" in text else " ".join(text.split())
+
+
 def _storable(value: Any, subject: str) -> Any:
     if isinstance(value, str):
         _check_unicode(value, subject)
-        return value
+        return plain_label(value)
     if isinstance(value, int) and abs(value) > _MAX_INTEGER:
         raise BadRow(f"{subject} is a number of more than 64 bits; write it as text")
     if type(value) in (bool, int, float):
@@ -93,7 +105,7 @@ def _storable(value: Any, subject: str) -> Any:
     if isinstance(value, list) and all(item is None or isinstance(item, str) for item in value):
         texts = [item for item in value if item is not None]
         _check_unicode("".join(texts), subject)
-        return texts
+        return [plain_label(text) for text in texts]
     if isinstance(value, list | dict):
         text = json.dumps(value, ensure_ascii=False, default=str)
         _check_unicode(text, subject)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from typing import Any, NamedTuple
 
+from turnwise.data.reading.checking import plain_label
 from turnwise.data.reading.columns import Columns, is_id, joined_time, value_at, without
 from turnwise.data.reading.moments import DateOrder, Moment, moment
 from turnwise.data.reading.parts import text_and_labels
@@ -31,7 +34,7 @@ class RawMessage(NamedTuple):
         """The message of a record, and its answer if there is one; ``others`` are columns that are no labels either."""
         time = joined_time(value_at(record, name) for name in columns.times)
         used = (*columns.of_message, *filter(None, others), *columns.ignore)
-        labels = without(record, used)
+        labels = {name: plain_label(value) for name, value in without(record, used).items()}
         speaker = _UNNAMED if columns.speaker is None else value_at(record, columns.speaker)
         said = cls(number, speaker, value_at(record, columns.text), time, labels)
         answer = value_at(record, columns.answer)
@@ -54,8 +57,11 @@ def _in_order(
     if columns.time is None:
         return [(message, {}) for message in messages]
     try:
-        moments = [moment(message.time, columns.time, message.number, dates) for message in messages]
-        if len({time.is_time for time in moments}) > 1:
+        moments = [
+            None if _is_untimed(message, columns) else moment(message.time, columns.time, message.number, dates)
+            for message in messages
+        ]
+        if len({time.is_time for time in moments if time is not None}) > 1:
             raise BadRow(f"found both numbers and times in {columns.time!r}; write them in one way")
     except BadRow:
         # ids that are not numbers, and columns that only seemed to hold times, say nothing about the order
@@ -64,11 +70,22 @@ def _in_order(
         if columns.time_is_guessed:
             return [(message, {columns.time: message.time}) for message in messages]
         raise
-    return [(message, time.labels) for time, message in sorted(zip(moments, messages), key=_order)]
+    timed = sorted(zip(_orders(moments), moments, messages), key=itemgetter(0))
+    return [(message, time.labels if time is not None else {}) for _, time, message in timed]
 
 
-def _order(timed: tuple[Moment, RawMessage]) -> float:
-    return timed[0].order
+def _is_untimed(message: RawMessage, columns: Columns) -> bool:
+    """Whether the cell of the time is empty; where the column is only guessed, that shows that it holds no times."""
+    is_empty = message.time is None or (isinstance(message.time, str) and not message.time.strip())
+    return is_empty and not columns.time_is_guessed
+
+
+def _orders(moments: Iterable[Moment | None]) -> Iterator[float]:
+    """The number that orders each message; one without a time stays behind the message before it."""
+    order = -math.inf
+    for time in moments:
+        order = order if time is None else time.order
+        yield order
 
 
 def _message_row(message: RawMessage, columns: Columns, time_labels: dict[str, Any]) -> dict[str, Any]:

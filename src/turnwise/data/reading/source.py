@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeVar, cast
 
+from turnwise._utils.csv_cells import with_formula
 from turnwise.data.reading.archives import shown
 from turnwise.data.reading.encoding import as_utf8, encoding_of, report
 from turnwise.data.reading.excel import excel_cells
@@ -153,7 +154,10 @@ class Source:
             yield place, raw.decode("utf-8", "surrogateescape").rstrip("\r\n")
 
     def cells(self) -> Iterator[tuple[int, list[str]]]:
-        """Rows of a CSV or TSV file, header first; comma, tab or semicolon, whichever the header has most of."""
+        """Rows of a CSV or TSV file, header first; comma, tab or semicolon, whichever the header has most of.
+
+        The apostrophe that our own tables have before what a spreadsheet would take for a formula is taken off.
+        """
         # a setting of the whole process, which has no other way to say it
         csv.field_size_limit(line_limit())
         # surrogateescape keeps bytes that are not UTF-8, so that the rows they are in can be named or skipped
@@ -171,7 +175,7 @@ class Source:
                 lines_before = 1
                 for cells in reader:
                     if cells:
-                        yield lines_before + 1, cells
+                        yield lines_before + 1, [with_formula(cell) for cell in cells]
                     lines_before = 1 + reader.line_num
             except TooLargeError as error:
                 raise ConversationError(self.place(lines_before + 1), str(error)) from None
