@@ -144,7 +144,8 @@ def test_seeds_name_groups(store: Path, tmp_path: Path) -> None:
     groups = tmp_path / "groups.parquet"
     succeed("cluster", "--store", store, "--output", groups)
     text = next(row["text"] for row in pq.read_table(groups).to_pylist() if row["group"] is not None)
-    (tmp_path / "seeds.toml").write_text(f'"My own name" = {json.dumps(text)}\n', encoding="utf-8")
+    # as Windows' editor writes it, with a byte order mark
+    (tmp_path / "seeds.toml").write_text(f'"My own name" = {json.dumps(text)}\n', encoding="utf-8-sig")
     succeed("cluster", "--store", store, "--seeds", tmp_path / "seeds.toml", "--output", groups, "--force")
     assert "My own name" in pq.read_table(groups)["group_name"].to_pylist()
     (tmp_path / "seeds.toml").write_text("refund: money", encoding="utf-8")

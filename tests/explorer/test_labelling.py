@@ -167,7 +167,7 @@ def test_groups_take_the_names_of_seeds(tiny_encoder_path: Path, tmp_path: Path)
     assert again.to_pandas().equals(table)
     assert turnwise.cluster(store).to_pandas().equals(table)  # the store keeps them
     assert {group["group_name"] for group in read_overview(store.path)["groups"]} >= set(seeds)
-    turnwise.cluster(store, seeds={"said along the way": {"Flights": seeds["Flights"]}})
+    turnwise.cluster(store, seeds={"said along the way": {" Flights": seeds["Flights"]}})
     groups = {group.name: group for group in turnwise.explorer.build_report(store).groups["message"]}
     assert groups["Flights"].aside and groups["Flights"].move and groups["About cards"].aside is None
 
@@ -188,6 +188,8 @@ def test_an_example_like_no_message_falls_into_no_group() -> None:
         ({"Refund": [""]}, "expected a sentence or a list of examples"),
         ({"Refund": []}, "one example or more"),
         ({" ": "money back"}, "expected a name of 1 to 200 characters"),
+        ({"Refund": "money back", "refund ": "my money"}, "'refund ' and 'Refund' differ only in capitals or blanks"),
+        ({"Hi": "hello", "said along the way": {"Hi ": "hey"}}, "'Hi ' and 'Hi' differ only in capitals or blanks"),
     ],
 )
 def test_seeds_that_are_no_seeds(store: turnwise.ConversationStore, seeds: Any, problem: str) -> None:

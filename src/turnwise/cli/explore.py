@@ -70,7 +70,7 @@ class Grouping:
         if self.seeds is None:
             return None
         try:
-            seeds = tomllib.loads(self.seeds.read_text(encoding="utf-8"))
+            seeds = tomllib.loads(self.seeds.read_text(encoding="utf-8-sig"))
         except ValueError as error:
             raise ValueError(f"{self.seeds} is not valid TOML: {error}") from error
         from turnwise.explorer.seeds import examples_of

@@ -6,7 +6,7 @@ their neighbours or by the nearest mean leave the rest of their group behind as 
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -30,23 +30,32 @@ def examples_of(seeds: Seeds) -> dict[str, list[str]]:
     """The examples of each group.
 
     Raises:
-        ValueError: A name is empty or too long, or has something else than a sentence or a list of them.
+        ValueError: A name is empty or too long, differs from another only in capitals or blanks, or has something else
+            than a sentence or a list of them.
     """
-    examples = {}
+    examples: dict[str, list[str]] = {}
     for given_name, given in {**seeds, **aside_of(seeds)}.items():
         if given_name == ASIDE and isinstance(given, Mapping):
             continue
         texts = [given] if isinstance(given, str) else given
         if not isinstance(texts, list | tuple) or not all(isinstance(text, str) and text.strip() for text in texts):
             raise ValueError(f"seeds: expected a sentence or a list of examples for {given_name!r}, got {given!r:.80}")
-        name = " ".join(given_name.split())
+        name = _plain_name(given_name)
         if not texts or not 0 < len(name) <= LONGEST_NAME:
             raise ValueError(
                 f"seeds: expected a name of 1 to {LONGEST_NAME} characters and one example or more, got "
                 f"{given_name!r:.80} with {len(texts)}"
             )
+        if same := next((other for other in examples if other.casefold() == name.casefold()), None):
+            raise ValueError(
+                f"seeds: {given_name!r} and {same!r} differ only in capitals or blanks: put the examples below one"
+            )
         examples[name] = list(texts)
     return examples
+
+
+def _plain_name(given: str) -> str:
+    return " ".join(given.split())
 
 
 def aside_of(seeds: Seeds) -> Mapping[str, str | Sequence[str]]:
@@ -56,7 +65,7 @@ def aside_of(seeds: Seeds) -> Mapping[str, str | Sequence[str]]:
 
 
 def plant(
-    store: ConversationStore, examples: Mapping[str, Sequence[str]], role: str | None, aside: Container[str] = ()
+    store: ConversationStore, examples: Mapping[str, Sequence[str]], role: str | None, aside: Iterable[str] = ()
 ) -> bool:
     """Give the groups of messages that examples fall into the names of these examples.
 
@@ -72,6 +81,7 @@ def plant(
     texts = [text for own in examples.values() for text in own]
     vectors = np.asarray(store.encoder().messages(texts)["vector"], np.float32)
     seed_of = np.repeat(np.arange(len(examples)), [len(own) for own in examples.values()])
+    names_aside = {_plain_name(name) for name in aside}
     changes: list[bool] = []
 
     def change(memory: GroupMemory) -> GroupMemory:
@@ -79,7 +89,7 @@ def plant(
             raise ValueError(f"{store.path} does not hold what its groups were fitted to: find them again")
         moved = memory.basis.vectors_of(vectors)
         claimed = claimed_groups(memory, memory.basis, moved, role)
-        planted = _planted(memory, memory.basis, list(examples), moved, seed_of, claimed, aside)
+        planted = _planted(memory, memory.basis, list(examples), moved, seed_of, claimed, names_aside)
         changes.append(planted.groups != memory.groups or not np.array_equal(planted.fine, memory.fine))
         return planted
 
