@@ -31,7 +31,7 @@ def test_the_released_format(tmp_path: Path) -> None:
     ("lines", "message"),
     [
         (("5|a|b", "4|a"), "sts.txt:2: expected 3 tab-separated columns .score, text, text., got 2"),
-        (("5|a|b", "|a|c"), "sts.txt:2: the score is empty: every pair must be annotated"),
+        (("5|a|b", "|a|c"), "sts.txt:2: the score is empty: every pair must be annotated$"),
         (("five|a|b",), "sts.txt:1: the score must be a number, or several separated by spaces, got 'five'"),
         (("3,5|a|b",), "sts.txt:1: the score must be a number.*got '3,5'"),
         (("4 x|a|b",), "sts.txt:1: the score must be a number.*got '4 x'"),

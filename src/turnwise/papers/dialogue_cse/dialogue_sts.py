@@ -58,7 +58,7 @@ def read_sts_task(path: str | os.PathLike[str]) -> StsTask:
     """Read the released form, ``sts.txt``: score, text, text, tab-separated.
 
     A pair scored by several people has their scores in the first column, separated by spaces or semicolons; as in the
-    paper, the median counts.
+    paper, the median counts. Any scale will do, since only the order of the scores counts.
 
     Raises:
         ConversationError: A line breaks the format, a score is missing, or the scores are all the same.
@@ -66,7 +66,7 @@ def read_sts_task(path: str | os.PathLike[str]) -> StsTask:
     scores, pairs = [], []
     for where, (score, first, second) in tab_separated_lines(path, ("score", "text", "text")):
         if not score.strip():
-            raise ConversationError(where, "the score is empty: every pair must be annotated, from 1 to 5")
+            raise ConversationError(where, "the score is empty: every pair must be annotated")
         if not (first.strip() and second.strip()):
             raise ConversationError(where, "a text is empty")
         scores.append(_parse_score(score, where))
