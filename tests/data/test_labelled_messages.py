@@ -13,9 +13,9 @@ def conversation(*messages: tuple[str, str | None]) -> dict[str, object]:
     return {"messages": [{"role": "user", "content": text, "intent": intent} for text, intent in messages]}
 
 
-def test_a_text_of_several_labels_is_left_out_even_if_seen_again() -> None:
+def test_a_text_of_several_labels_has_none_even_if_seen_again() -> None:
     rows = [conversation(("Yes", "book"), ("Taxi!", "ride")), conversation(("Yes", "ride"), ("Yes", "book"))]
-    assert labelled_texts(rows, "intent") == {"Taxi!": "ride"}
+    assert labelled_texts(rows, "intent") == {"Yes": None, "Taxi!": "ride"}
 
 
 def test_unlabelled_and_empty_messages_do_not_count() -> None:
@@ -33,7 +33,7 @@ def test_a_dataset_serves_as_rows_and_number_labels_work() -> None:
 def test_of_lists_of_labels_those_with_one_count() -> None:
     acts = [("a", ["greet"]), ("b", ["greet", "ask"]), ("c", []), ("d", ["ask"]), ("a", ["greet"]), ("d", ["greet"])]
     rows = [{"messages": [{"role": "u", "content": text, "acts": found} for text, found in acts]}]
-    assert labelled_texts(rows, "acts") == {"a": "greet"}
+    assert labelled_texts(rows, "acts") == {"a": "greet", "b": None, "d": None}
     with pytest.raises(ConversationError, match="a text, a whole number or a list of these"):
         labelled_texts([{"messages": [{"role": "u", "content": "x", "acts": [0.5]}]}], "acts")
 
@@ -44,6 +44,10 @@ def test_of_lists_of_labels_those_with_one_count() -> None:
         (
             [conversation(("Hi", None))],
             r"no message carries the label 'intent' .*; messages have: role, content, intent",
+        ),
+        (
+            [{"messages": [{"role": "user", "content": "Hi"}], "intent": "greet"}],
+            "no message .*, but conversations do: --task conversation-retrieval --conversation-label intent evaluates",
         ),
         ([], r"no message carries the label 'intent' .*; messages have: no field at all"),
         ([{"text": "Hi"}], 'row 0: expected "messages"'),

@@ -86,19 +86,20 @@ def labelled_messages(conversations: Conversations, label: str) -> list[tuple[st
         if text and values:
             labelled.append((text, str(values[0]) if len(values) == 1 else None))
     if not labelled:
-        present = ", ".join(fields) or "no field at all"
-        raise ConversationError(
-            "conversations",
-            f"no message carries the label {label!r} (--label, in Python label=); messages have: {present}",
-        )
+        problem = f"no message carries the label {label!r} (--label, in Python label=)"
+        if any(conversation.get(label) is not None for conversation in conversations):
+            problem += (
+                f", but conversations do: --task conversation-retrieval --conversation-label {label} evaluates it"
+            )
+        raise ConversationError("conversations", f"{problem}; messages have: {', '.join(fields) or 'no field at all'}")
     return labelled
 
 
-def labelled_texts(conversations: Conversations, label: str) -> dict[str, str]:
-    """Distinct labelled texts and their label, in order of first appearance.
+def labelled_texts(conversations: Conversations, label: str) -> dict[str, str | None]:
+    """Distinct labelled texts and their label, in order of first appearance; ``None`` for several labels.
 
-    A text with two different labels ("Yes, please.") says nothing about either of them, so it is left out. So is a
-    text with several labels at once.
+    A text with two different labels ("Yes, please.") says nothing about either of them, and nor does a text with
+    several labels at once.
 
     Args:
         conversations: As for `labelled_messages`.
@@ -107,10 +108,10 @@ def labelled_texts(conversations: Conversations, label: str) -> dict[str, str]:
     Raises:
         ConversationError: As for `labelled_messages`.
     """
-    labels: dict[str, str | None] = {}  # None: ambiguous
+    labels: dict[str, str | None] = {}
     for text, value in labelled_messages(conversations, label):
         labels[text] = value if labels.get(text, value) == value else None
-    return {text: value for text, value in labels.items() if value is not None}
+    return labels
 
 
 def checked_messages(conversations: Sequence[Messages]) -> Sequence[Messages]:

@@ -17,7 +17,7 @@ from turnwise.evaluation.conversations.labelled import LabelledConversations, bu
 from turnwise.evaluation.levels import CONVERSATION, MESSAGE, Level
 from turnwise.evaluation.load_settings import LoadSettings
 from turnwise.evaluation.metrics.clustering import discovery_figures
-from turnwise.evaluation.queries import sample_queries, warn_of_left_out
+from turnwise.evaluation.queries import sample_queries, warn_of_alike, warn_of_left_out
 from turnwise.evaluation.scoring import percent, unit_embeddings
 from turnwise.evaluation.task import Task
 from turnwise.explorer.groups.settings import GroupSettings
@@ -102,6 +102,7 @@ def _build(rows: Conversations, settings: LoadSettings) -> Labelled:
         return Labelled(texts, whole.codes, whole.labels, whole.left_out, whole)
     messages = labelled_messages(rows, settings.label)
     kept = [(text, label) for text, label in messages if label is not None]
+    warn_of_alike(frozenset(label for _, label in kept))
     warn_of_left_out(len(messages) - len(kept), len(messages), "messages with several labels")
     chosen = [kept[row] for row in sample_queries(len(kept), settings.max_queries, settings.seed)]
     labels, codes = np.unique([label for _, label in chosen], return_inverse=True)

@@ -171,6 +171,16 @@ def test_what_is_left_out_is_told(caplog) -> None:
     ]
     labelled_conversations(rows)
     assert "left out of the evaluation: 2 conversations without exactly one label, of 5" in caplog.text
+    alone = "left out of the evaluation: 1 conversations as queries, since no other one has their label (1 of 2 labels)"
+    assert f"{alone}, of 3" in caplog.text
+
+
+def test_labels_of_nearly_one_spelling_are_told(caplog) -> None:
+    topics = ["order", "order", "Order", "pay"]
+    labelled_conversations(
+        [{"messages": [{"role": "a", "content": topic}], "topic": topic} for topic in topics], "topic"
+    )
+    assert "punctuation count as different labels: 'Order' and 'order'" in caplog.text
 
 
 def test_assignment_accuracy_by_hand() -> None:

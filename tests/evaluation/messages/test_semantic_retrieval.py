@@ -113,6 +113,25 @@ def test_bm25_ties_come_in_the_order_of_the_texts() -> None:
     assert next(bm25_candidates(["?", "!"], [0], 3)).tolist() == []
 
 
+def test_texts_with_several_labels_are_counted(caplog: pytest.LogCaptureFixture) -> None:
+    rows = corpus(ride=["red taxi", "blue taxi", "a taxi"], drink=["red wine", "a taxi", "green tea", "blue tea"])
+    assert build_retrieval_task(rows).dropped == 3
+    assert "left out of the evaluation: 1 texts with several labels, of 6" in caplog.text
+    assert "2 queries without a positive or without a negative candidate, of 5" in caplog.text
+
+
+def test_labels_of_nearly_one_spelling_are_told_once_and_stay_different(caplog: pytest.LogCaptureFixture) -> None:
+    spelled = ["lost_card", "Lost card", "pay", "pay!", "é", "e\u0301", "A", "a", "b", "-1", "1"]
+    rows = [
+        {"messages": [{"role": "user", "content": f"{word} {number}", "intent": label} for word in ("one", "two")]}
+        for number, label in enumerate(spelled)
+    ]
+    for _ in range(2):
+        assert len(build_retrieval_task(rows).texts) == 2 * len(spelled)
+    (told,) = [record.getMessage() for record in caplog.records if "capitals" in record.getMessage()]
+    assert told.endswith("as different labels: 'A' and 'a', 'Lost card' and 'lost_card', 'e\u0301' and 'é', and 1 more")
+
+
 def test_built_task_splits_candidates_by_label() -> None:
     rows = corpus(
         ride=["red taxi now", "a blue taxi", "red taxi please"], drink=["red wine", "green tea"], lone=["red taxi, no?"]

@@ -14,7 +14,7 @@ from turnwise.data.messages import Conversations, Message, plain_messages_in
 from turnwise.errors import ConversationError
 from turnwise.evaluation.conversations.ranking import rank_conversations
 from turnwise.evaluation.load_settings import LoadSettings
-from turnwise.evaluation.queries import sample_queries, warn_of_left_out
+from turnwise.evaluation.queries import sample_queries, warn_of_alike, warn_of_left_out
 from turnwise.evaluation.scoring import unit_rows
 
 # Embeds whole conversations: list of n lists of messages -> (n, dim).
@@ -103,7 +103,12 @@ def labelled_conversations(
         )
         raise ConversationError("conversations", problem)
     eligible = np.flatnonzero(counts[codes] > 1)
+    warn_of_alike(frozenset(names.tolist()))
     warn_of_left_out(len(labels) - len(kept), len(labels), "conversations without exactly one label")
+    alone = (
+        f"conversations as queries, since no other one has their label ({(counts == 1).sum()} of {len(names)} labels)"
+    )
+    warn_of_left_out(len(kept) - len(eligible), len(kept), alone)
     return LabelledConversations(
         conversations=tuple(messages[number] for number in kept),
         ids=tuple(ids[number] for number in kept),

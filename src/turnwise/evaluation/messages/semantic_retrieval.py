@@ -14,7 +14,7 @@ from turnwise.evaluation.bm25 import bm25_candidates
 from turnwise.evaluation.levels import MESSAGE
 from turnwise.evaluation.messages.released import tab_separated_lines
 from turnwise.evaluation.metrics.one_query import retrieval_metrics
-from turnwise.evaluation.queries import sample_queries, warn_of_left_out
+from turnwise.evaluation.queries import sample_queries, warn_of_alike, warn_of_left_out
 from turnwise.evaluation.ranking_result import RankingResult
 from turnwise.evaluation.scoring import Encode, cosines, unit_embeddings
 from turnwise.evaluation.task import Task
@@ -29,7 +29,8 @@ class RetrievalTask:
         queries: (queries,) the text of each query.
         positives: For each query the candidates of its intent, at least one.
         negatives: For each query the candidates of other intents, at least one.
-        dropped: Number of queries left out because they had no positive or no negative candidate.
+        dropped: Number of texts left out: those with several labels, and queries without a positive or without a
+            negative candidate.
     """
 
     texts: tuple[str, ...]
@@ -40,7 +41,7 @@ class RetrievalTask:
 
 
 class RetrievalResult(RankingResult):
-    """Queries are texts; those without a positive or without a negative candidate are dropped."""
+    """Queries are texts; those with several labels, without a positive or without a negative candidate are dropped."""
 
 
 def read_retrieval_task(path: str | os.PathLike[str], max_queries: int | None = None, seed: int = 0) -> RetrievalTask:
@@ -105,7 +106,8 @@ def build_retrieval_task(
     """
     if candidates < 1 or max_positives < 1:
         raise ValueError(f"candidates and max_positives must be 1 or more, got {candidates} and {max_positives}")
-    label_of = labelled_texts(conversations, label)
+    labelled = labelled_texts(conversations, label)
+    label_of = {text: value for text, value in labelled.items() if value is not None}
     texts, labels = list(label_of), np.array(list(label_of.values()))
     if len(texts) < 3 or len(set(label_of.values())) < 2:
         problem = (
@@ -113,12 +115,15 @@ def build_retrieval_task(
             f"got {len(texts)} and {len(set(label_of.values()))} (texts with several labels are left out)"
         )
         raise ConversationError("conversations", problem)
+    warn_of_alike(frozenset(label_of.values()))
+    ambiguous = len(labelled) - len(texts)
+    warn_of_left_out(ambiguous, len(labelled), "texts with several labels")
     queries = sample_queries(len(texts), max_queries, seed)
     chosen = {
         query: _split(ranked, labels[ranked] == labels[query], max_positives, [seed, query])
         for query, ranked in zip(queries, bm25_candidates(texts, queries, candidates))
     }
-    return _task("conversations", texts, chosen)
+    return _task("conversations", texts, chosen, ambiguous)
 
 
 def evaluate_retrieval(encode: Encode, task: RetrievalTask, seed: int = 0) -> RetrievalResult:
@@ -172,8 +177,10 @@ def _parse_indices(field: str, query: int, count: int, where: str, column: str) 
     return np.array(indices, dtype=np.int64)
 
 
-def _task(where: str, texts: list[str], candidates: dict[int, tuple[IntArray, IntArray]]) -> RetrievalTask:
-    """Keep the queries that have both kinds of candidates."""
+def _task(
+    where: str, texts: list[str], candidates: dict[int, tuple[IntArray, IntArray]], ambiguous: int = 0
+) -> RetrievalTask:
+    """Keep the queries that have both kinds of candidates; ``ambiguous`` texts are dropped already."""
     kept = {query: pair for query, pair in candidates.items() if all(len(indices) for indices in pair)}
     if not kept:
         raise ConversationError(
@@ -186,7 +193,7 @@ def _task(where: str, texts: list[str], candidates: dict[int, tuple[IntArray, In
         queries=tuple(kept),
         positives=tuple(positives for positives, _ in kept.values()),
         negatives=tuple(negatives for _, negatives in kept.values()),
-        dropped=left_out,
+        dropped=ambiguous + left_out,
     )
 
 
