@@ -47,6 +47,19 @@ def test_a_message_whose_cell_of_the_time_is_empty_stays_behind_the_one_before_i
         read(write(tmp_path / "t.csv", "\n".join(["chat_id,from,text,time", *said, "d,s,z,soon"])))
 
 
+@pytest.mark.parametrize(("name", "note", "said"), [("Public", "FALSE", "TRUE"), ("is_internal", "1", "0")])
+def test_a_row_for_colleagues_alone_is_a_note(tmp_path: Path, name: str, note: str, said: str) -> None:
+    rows = f"c,user,one,{said}\nc,agent,looks odd,{note}\nc,agent,two,{said}\n"
+    (row,) = read(write(tmp_path / "t.csv", f"chat_id,from,text,{name}\n{rows}"))
+    assert [(message["content"], message.get("note")) for message in row["messages"]] == [
+        ("one", None),
+        ("", "looks odd"),
+        ("two", None),
+    ]
+    (row,) = read(write(tmp_path / "all.csv", f"chat_id,from,text,{name}\nc,user,one,{note}\nc,agent,two,{note}\n"))
+    assert [message["content"] for message in row["messages"]] == ["one", "two"]  # says nothing of single messages
+
+
 def test_what_our_tables_mark_for_spreadsheets_is_read_as_it_was_said(tmp_path: Path) -> None:
     texts = ["=1+1", "+49 30", "- one", "@ann", "'tis", "it's = me", "'"]
     table = pa.table({"chat_id": ["c"] * len(texts), "from": ["s"] * len(texts), "text": texts})

@@ -7,7 +7,7 @@ temporary folder, about as large as the file), so memory stays small whatever th
 the time column if there is one, and keep the time as the label ``time`` (``start``, in seconds, where no day is given);
 otherwise they stay in file order. A message whose cell of the time is empty stays behind the one before it. A further
 column is a label of the conversation if it never changes within any conversation of the file, otherwise a label of the
-messages.
+messages. A row that such a column (``public``, ``internal``) tells to be for colleagues alone is a note, not said.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 from turnwise.data.reading.columns import NOT_GIVEN, Columns, check_present, columns_known, find_columns, value_at
 from turnwise.data.reading.format import Format, Head
+from turnwise.data.reading.headings import plain_name
 from turnwise.data.reading.html_text import without_markup
 from turnwise.data.reading.moments import DateOrder
 from turnwise.data.reading.pages import any_records, pages_in
@@ -33,6 +34,11 @@ from turnwise.data.reading.source import BadRow, Source, parse_record
 from turnwise.errors import ConversationError
 
 _HEADED = (".csv", ".tsv", ".parquet", ".xlsx")
+_YES, _NO = frozenset(("true", "1", "yes")), frozenset(("false", "0", "no"))
+# By the plain name of a column, the values that tell an internal note.
+_OF_NOTES = dict.fromkeys(("public", "is_public"), _NO) | dict.fromkeys(
+    ("internal", "is_internal", "internal_note", "private", "is_private"), _YES
+)
 
 
 class Group(NamedTuple):
@@ -147,6 +153,8 @@ def convert(raw: Group | BadRow, source: Source) -> dict[str, Any] | None:
     messages = message_rows(rows, raw.columns, raw.dates)
     for message in messages:
         message["content"] = without_markup(message["content"])
+        if any(str(value).lower() in _OF_NOTES.get(plain_name(name), ()) for name, value in message.items()):
+            message["note"], message["content"] = message["content"], ""
     identifier = raw.conversation if isinstance(raw.conversation, str) else None
     if identifier is None and not any(message["content"].strip() for message in messages):
         return None
