@@ -43,7 +43,7 @@ def test_index_says_what_it_did(store, talks) -> None:
     grown = {**TALKS[0], "messages": [*TALKS[0]["messages"], {"role": "user", "content": "a big one"}]}
     talks.write_text(json.dumps(grown))
     report = printed("index", talks, "--store", store)
-    assert report == {"added": 0, "grown": 1, "changed": 0, "unchanged": 0, "messages": 1}
+    assert report == {"added": 0, "grown": 1, "changed": 0, "unchanged": 0, "messages": 1, "shortened": 0, "lost": 0}
 
 
 def test_search_at_each_level(store) -> None:

@@ -5,6 +5,7 @@ CI runs this in three environments: the plain installation, the README's and one
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -38,6 +39,7 @@ COMMANDS = {
     "search": "talks card --mode text",
     "store info": "talks",
     "store compact": "talks",
+    "store annotate": "talks tags.jsonl --label intent",
     "store delete": "talks nobody",
     "store erase": "talks nobody",
     "store reindex": "talks --model model",
@@ -90,6 +92,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, tiny_encoder_path: Path) ->
     talks = turnwise.sample_conversations(60)
     talks.to_json(str(folder / "chats.jsonl"))
     talks.select([0]).to_json(str(folder / "chat.jsonl"))
+    (folder / "tags.jsonl").write_text(json.dumps({"id": talks["id"][0], "intent": "card"}))
     (folder / "replies.txt").write_text("Your card is blocked.\nYou are welcome.\n")
     (folder / "page.md").write_text("# Figures\n\n<!-- bench: triple -->\n<!-- end bench: triple -->\n")
     return folder

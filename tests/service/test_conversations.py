@@ -54,10 +54,18 @@ def serving(tiny_encoder_path: Path, tmp_path: Path) -> Iterator[Running]:
 def test_conversations_are_added_grow_are_read_and_deleted(serving: Running) -> None:
     with serving.client() as client:
         added = client.post("/v1/conversations", json={"conversations": [CARD, PIZZA]})
-        assert added.json() == {"added": 2, "grown": 0, "changed": 0, "unchanged": 0, "messages": 4}
+        assert added.json() == {
+            "added": 2,
+            "grown": 0,
+            "changed": 0,
+            "unchanged": 0,
+            "messages": 4,
+            "shortened": 0,
+            "lost": 0,
+        }
         grown = {**CARD, "messages": [*CARD["messages"], {"role": "user", "content": "thanks"}]}
         again = client.post("/v1/conversations", **lines(grown, PIZZA)).json()
-        assert again == {"added": 0, "grown": 1, "changed": 0, "unchanged": 1, "messages": 1}
+        assert again == {"added": 0, "grown": 1, "changed": 0, "unchanged": 1, "messages": 1, "shortened": 0, "lost": 0}
         assert client.get("/v1/conversations/shop%2Fcard%201").json() == grown
         assert client.get("/v1/stores").json() == {"stores": [{"name": "talks", "conversations": 2, "messages": 5}]}
         assert client.delete("/v1/conversations/shop/card 1").json() == {

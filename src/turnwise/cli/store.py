@@ -20,6 +20,8 @@ from turnwise.cli.verbosity import Application
 from turnwise.encoders.folders import encoder_folder
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from datasets import Dataset
 
     from turnwise.store import AddReport, ConversationStore
@@ -72,6 +74,7 @@ def index(
 
     target = folder_of(store)
     reading.check(data, target)
+    _refuse_tables_of_groups(data, reading, store)
     encoder_folder(model)
     conversations = reading.read(data, target)
     keep_little_free_memory()
@@ -171,6 +174,30 @@ def compact(
 
 
 @store.command()
+def annotate(
+    store: StoreArgument,
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="A table (.csv, .xlsx, .parquet) or chat JSONL with the ids of conversations in a column id, the "
+            "labels, and, for labels of messages, their turns in a column turn.",
+            show_default=False,
+        ),
+    ],
+    label: Annotated[list[str], typer.Option("--label", help="A column with a label; give it again for more.")],
+) -> None:
+    """Put labels that people have added to an exported table or sample on the conversations and their messages.
+
+    They stay when the source is indexed again. An empty cell changes nothing.
+
+    Example: `turnwise store annotate talks tags.csv --label intent`
+    """
+    quiet_transformers()
+    count = opened_store(store).annotate(file, labels=label)
+    console.print(f"{store}: {count:,} conversations have labels from {file} ({', '.join(label)})", soft_wrap=True)
+
+
+@store.command()
 def delete(
     store: StoreArgument, ids: Annotated[list[str], typer.Argument(help="Ids of conversations.", show_default=False)]
 ) -> None:
@@ -233,6 +260,19 @@ def reindex(
     with progress_of("embedding anew", opened.stats().conversations) as advance:
         opened.reindex(model, pooling=pooling, progress=advance)
     console.print(f"{store} now holds vectors of {opened.stats().encoder}")
+
+
+def _refuse_tables_of_groups(data: list[Path], reading: Reading, store: str) -> None:
+    """Refuse a table that turnwise has written, whose rows would take the place of whole conversations."""
+    from turnwise.data.reading.files import find_files
+    from turnwise.store.exported import is_table_of_groups
+
+    for file in find_files(data, reading.format):
+        if is_table_of_groups(file):
+            raise ValueError(
+                f"{file} is a table of groups that turnwise wrote, not the conversations themselves: to put labels "
+                f"from it on those in a store, use turnwise store annotate {store} {file} --label NAME"
+            )
 
 
 def _missing(opened: ConversationStore, ids: list[str]) -> str:

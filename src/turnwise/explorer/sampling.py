@@ -13,6 +13,7 @@ from turnwise._utils.vectors import IntArray
 from turnwise.explorer.groups.sample import keys_of
 from turnwise.explorer.report.report import Report
 from turnwise.explorer.tables import groups_table, label_column
+from turnwise.store.exported import GROUP, GROUP_NAME, REQUEST_TURN, SAMPLED_AS
 
 
 def requests_table(report: Report, conversations: Iterable[Mapping[str, Any]]) -> pa.Table:
@@ -58,8 +59,8 @@ def sampled(
             continue
         row = int(rows[place])
         group = int(report.messages["group"][row])
-        told = {"sampled_as": examples[place], "request_turn": int(report.messages["turn"][row])}
-        told |= {"group": group, "group_name": names[group]} if group in names else {}
+        told = {SAMPLED_AS: examples[place], REQUEST_TURN: int(report.messages["turn"][row])}
+        told |= {GROUP: group, GROUP_NAME: names[group]} if group in names else {}
         yield {**conversation, **{label_column(name, conversation): value for name, value in told.items()}}
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from turnwise.store.filters import ids_among
 from turnwise.store.hits import AddReport
@@ -19,15 +21,17 @@ if TYPE_CHECKING:
 
 _MESSAGES_IN_BATCH = 2048  # embedded together; a kill loses no more than these
 _CONVERSATIONS_IN_BATCH = 512
+_COMPUTED = ("vector", "reply", "tokens")  # of each message, from its text alone
 
 
 @dataclass(frozen=True)
 class _Write:
-    """A conversation to write, and how many of its messages are stored already."""
+    """A conversation to write, how many of its messages are stored already, and how many it no longer has."""
 
     record: Record
     start: int
     replaces: bool
+    lost: int = 0
 
 
 def batches(conversations: Iterable[Mapping[str, Any]]) -> Iterator[list[Record]]:
@@ -60,8 +64,9 @@ def add_batch(changes: Transaction, encoder: StoreEncoder, records: Sequence[Rec
     """
     tables = changes.tables
     writes = _to_do(tables, records)
+    messages = 0
     if writes:
-        embedded = _embed(encoder, writes)
+        embedded, messages = _embed(tables, encoder, writes)
         vectors = _conversation_vectors(tables, encoder, writes, embedded)
         _replace(tables, writes)
         rows = [row for write in writes for row in message_rows(write.record, write.start)]
@@ -71,22 +76,23 @@ def add_batch(changes: Transaction, encoder: StoreEncoder, records: Sequence[Rec
         changes.commit(commits=tables.state.commits + 1, tokenizer=changes.prepare_texts(rows))
     added = sum(not write.replaces and not write.start for write in writes)
     grown = sum(write.start > 0 for write in writes)
-    messages = sum(len(write.record.messages) - write.start for write in writes)
-    return AddReport(added, grown, len(writes) - added - grown, len(records) - len(writes), messages)
+    shortened, lost = sum(write.lost > 0 for write in writes), sum(write.lost for write in writes)
+    changed, unchanged = len(writes) - added - grown, len(records) - len(writes)
+    return AddReport(added, grown, changed, unchanged, messages, shortened, lost)
 
 
 def delete_conversations(changes: Transaction, ids: Sequence[str]) -> int:
     """Delete conversations with their messages, and return how many there were; unknown ids are ignored."""
     tables = changes.tables
-    count = 0
+    deleted = 0
     for start in range(0, len(ids), _CONVERSATIONS_IN_BATCH):
         where = ids_among(ids[start : start + _CONVERSATIONS_IN_BATCH])
-        count += tables.conversations.count_rows(where)
+        deleted += tables.conversations.count_rows(where)
         tables.conversations.delete(where)
         tables.messages.delete(where)
-    if count:
+    if deleted:
         changes.commit(commits=tables.state.commits + 1)
-    return count
+    return deleted
 
 
 def _to_do(tables: Tables, records: Sequence[Record]) -> list[_Write]:
@@ -100,12 +106,39 @@ def _to_do(tables: Tables, records: Sequence[Record]) -> list[_Write]:
             writes.append(_Write(record, start=0, replaces=False))
         elif row["digest"] != record.digest:
             has_grown = row["turns"] < len(record.messages) and record.digest_of(row["turns"]) == row["digest"]
-            writes.append(_Write(record, start=row["turns"] if has_grown else 0, replaces=True))
+            lost = max(0, row["turns"] - len(record.messages))
+            writes.append(_Write(record, start=row["turns"] if has_grown else 0, replaces=True, lost=lost))
     return writes
 
 
-def _embed(encoder: StoreEncoder, writes: Sequence[_Write]) -> dict[str, np.ndarray]:
-    return encoder.messages([text for write in writes for text in write.record.texts[write.start :]])
+def _embed(tables: Tables, encoder: StoreEncoder, writes: Sequence[_Write]) -> tuple[dict[str, np.ndarray], int]:
+    """The computed columns of the messages to write, and how many of them were embedded.
+
+    A text that its conversation had before keeps what was computed for it.
+    """
+    texts = [(write.record.id, text) for write in writes for text in write.record.texts[write.start :]]
+    rewritten = [write for write in writes if write.replaces and not write.start]
+    if not rewritten:
+        return encoder.messages([text for _, text in texts]), len(texts)
+    computed = [name for name in _COMPUTED if name in tables.messages.schema.names]
+    stored = tables.messages.rows(_among(rewritten), ["conversation", "text", *computed])
+    row_of = {key: row for row, key in enumerate(zip(stored["conversation"].to_pylist(), stored["text"].to_pylist()))}
+    new = [text for name, text in texts if (name, text) not in row_of]
+    columns = {name: [_values(stored[name])] for name in computed}
+    for name, values in encoder.messages(new).items() if new else ():
+        columns[name].append(values)
+    further = count(len(stored))
+    rows = [row_of[key] if key in row_of else next(further) for key in texts]
+    return {name: np.concatenate(parts)[rows] for name, parts in columns.items()}, len(new)
+
+
+def _values(column: pa.ChunkedArray) -> np.ndarray:
+    """Vectors (rows, dim) or numbers (rows,)."""
+    return vectors_of(column) if pa.types.is_fixed_size_list(column.type) else np.asarray(column)
+
+
+def _among(writes: Iterable[_Write]) -> str:
+    return ids_among(write.record.id for write in writes)
 
 
 def _conversation_vectors(
@@ -135,7 +168,7 @@ def _stored_vectors(tables: Tables, grown: Sequence[_Write]) -> dict[str, tuple[
     if not grown:
         return {}
     columns = ["conversation", "turn", "tokens", "vector"]
-    rows = tables.messages.rows(ids_among(write.record.id for write in grown), columns)
+    rows = tables.messages.rows(_among(grown), columns)
     rows = rows.sort_by([("conversation", "ascending"), ("turn", "ascending")])
     names = np.asarray(rows["conversation"].to_pylist())
     vectors, tokens = vectors_of(rows["vector"]), np.asarray(rows["tokens"])
@@ -145,6 +178,6 @@ def _stored_vectors(tables: Tables, grown: Sequence[_Write]) -> dict[str, tuple[
 def _replace(tables: Tables, writes: Sequence[_Write]) -> None:
     """Delete the rows that will be written again."""
     if replaced := [write for write in writes if write.replaces]:
-        tables.conversations.delete(ids_among(write.record.id for write in replaced))
+        tables.conversations.delete(_among(replaced))
     if rewritten := [write for write in replaced if not write.start]:
-        tables.messages.delete(ids_among(write.record.id for write in rewritten))
+        tables.messages.delete(_among(rewritten))

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from turnwise._utils.texts import listed
 from turnwise.store.adding import add_batch, batches, delete_conversations
+from turnwise.store.annotations import (
+    Annotation,
+    annotated,
+    forget_annotations,
+    read_annotations,
+    write_annotations,
+)
 from turnwise.store.damage import naming_damage
 from turnwise.store.erasing import erase
+from turnwise.store.exported import without_sample_labels
 from turnwise.store.hits import AddReport
 from turnwise.store.indexing import RETENTION, tidy, tidy_if_due
 from turnwise.store.opening import folder_of, other_encoder, store_encoder
+from turnwise.store.reading import conversations_of
 from turnwise.store.reindexing import forget_old, reindex
 from turnwise.store.state import LOCK_SECONDS, StoreError, no_store, state_stamp
 from turnwise.store.store_reader import StoreReader
@@ -26,6 +36,8 @@ if TYPE_CHECKING:
     from turnwise.data.reading.given import Given
     from turnwise.store.encoding import StoreEncoder
     from turnwise.store.opening import Encoder
+
+_log = logging.getLogger("turnwise")
 
 
 class ConversationStore(StoreReader):
@@ -167,16 +179,73 @@ class ConversationStore(StoreReader):
         """
         from turnwise.data.conversations import rows_of
 
-        report = AddReport()
         with self._changes() as changes:
-            encoder = self._encoder(changes.tables.state)
-            encoder = encoder.with_cache() if cache else encoder
-            for records in batches(rows_of(data)):
-                report += add_batch(changes, encoder, records)
-                tidy_if_due(self.path, changes, is_adding=True)
-                if progress is not None:
-                    progress(len(records))
-            tidy_if_due(self.path, changes)
+            report = self._add(changes, rows_of(data), progress, cache)
+        if report.lost:
+            _log.warning(
+                "%s: %d conversations were replaced by ones with fewer messages, %d messages in all; to put labels on "
+                "conversations that are there, use turnwise store annotate",
+                self.path,
+                report.shortened,
+                report.lost,
+            )
+        return report
+
+    def annotate(self, data: Given, *, labels: Sequence[str]) -> int:
+        """Put labels that people have given on conversations and on their messages.
+
+        They are kept in the store's folder, and put on these conversations also when they are added again. A label of
+        the source with the same name gives way; an empty value changes nothing. Rows about conversations or messages
+        that the store does not have are left out, with a warning.
+
+        If this is interrupted, the same call completes it.
+
+        Args:
+            data: A table (CSV, XLSX, Parquet) or chat JSONL, or a data frame or list: a row for each conversation or
+                message, with the conversation in ``id`` (or ``conversation``) and, for a message, its ``turn``. For a
+                sample that `turnwise export` wrote, the message is that of ``request_turn``. A label of a message is
+                also one of its conversation, unless messages of the same conversation have different ones.
+            labels: The names of the columns with labels.
+
+        Returns:
+            How many conversations have got labels, or had them already.
+
+        Raises:
+            ConversationError: A column is not there, a row cannot be used, or two rows contradict each other.
+            StoreError: As for `add`.
+            ValueError: No label is named, or one as a part of conversations is.
+        """
+        from turnwise.store.labelled_rows import annotations_of, labelled_rows, rows_in
+
+        rows = labelled_rows(data, listed(labels, "labels"))
+        with self._changes() as changes:
+            given = annotations_of(rows_in(changes.tables, rows))
+            kept = read_annotations(self.path)
+            new = {id: kept.get(id, Annotation()) | annotation for id, annotation in given.items()}
+            if new:
+                write_annotations(self.path, kept | new)
+                self._add(changes, conversations_of(changes.tables, list(new)))
+        return len(new)
+
+    def _add(
+        self,
+        changes: Transaction,
+        rows: Iterable[Mapping[str, Any]],
+        progress: Callable[[int], None] | None = None,
+        cache: bool = False,
+    ) -> AddReport:
+        """Add conversations with their annotations."""
+        encoder = self._encoder(changes.tables.state)
+        encoder = encoder.with_cache() if cache else encoder
+        annotations = read_annotations(self.path)
+        report = AddReport()
+        for batch in batches(rows):
+            records = [annotated(without_sample_labels(record), annotations) for record in batch]
+            report += add_batch(changes, encoder, records)
+            tidy_if_due(self.path, changes, is_adding=True)
+            if progress is not None:
+                progress(len(records))
+        tidy_if_due(self.path, changes)
         return report
 
     def delete(self, ids: Sequence[str]) -> int:
@@ -196,6 +265,7 @@ class ConversationStore(StoreReader):
         """
         ids = list(dict.fromkeys(listed(ids, "ids")))
         with self._changes() as changes:
+            forget_annotations(self.path, ids)
             return delete_conversations(changes, ids)
 
     def erase(self, ids: Sequence[str] = (), *, progress: Callable[[int], None] | None = None) -> int:
@@ -217,6 +287,7 @@ class ConversationStore(StoreReader):
         """
         ids = list(dict.fromkeys(listed(ids, "ids")))
         with self._changes() as changes:
+            forget_annotations(self.path, ids)
             return erase(self.path, changes, ids, progress)
 
     def compact(self, *, retention: timedelta = RETENTION) -> None:

@@ -77,6 +77,8 @@ class AddReport:
         changed: How many conversations were replaced, because something in them differs.
         unchanged: How many conversations were stored already.
         messages: How many messages were embedded.
+        shortened: How many of those that changed have fewer messages than before.
+        lost: How many fewer.
     """
 
     added: int = 0
@@ -84,6 +86,8 @@ class AddReport:
     changed: int = 0
     unchanged: int = 0
     messages: int = 0
+    shortened: int = 0
+    lost: int = 0
 
     def __add__(self, other: AddReport) -> AddReport:
         """The sums of both reports."""

@@ -20,6 +20,15 @@ def all_ids(tables: Tables) -> list[str]:
     return [name for batch in batches for name in batch["conversation"].to_pylist()]
 
 
+def turns_of(tables: Tables, ids: Sequence[str]) -> dict[str, int]:
+    """How many messages the conversations with these ids have; unknown ids are left out."""
+    turns: dict[str, int] = {}
+    for start in range(0, len(ids), _AT_ONCE):
+        rows = tables.conversations.rows(ids_among(ids[start : start + _AT_ONCE]), ["conversation", "turns"])
+        turns.update(zip(rows["conversation"].to_pylist(), rows["turns"].to_pylist()))
+    return turns
+
+
 def conversations_of(tables: Tables, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The conversations with these ids in chat form; unknown ids are skipped."""
     for start in range(0, len(ids), _AT_ONCE):

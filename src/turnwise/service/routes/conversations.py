@@ -46,6 +46,8 @@ class Added(BaseModel):
     changed: int
     unchanged: int
     messages: int
+    shortened: int = Field(description="How many of those that changed have fewer messages than before")
+    lost: int = Field(description="How many fewer")
 
 
 class Deleted(BaseModel):
