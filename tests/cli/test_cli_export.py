@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 pytest.importorskip("graspologic_native", reason="needs the extra explorer")
@@ -66,3 +68,33 @@ def test_requests_are_a_table_with_the_ids_that_tags_need(store: Path, tmp_path:
 def test_a_sample_is_no_table(store: Path, tmp_path: Path) -> None:
     assert "name a .jsonl file" in run("export", store, "--sample", 2, "--out", tmp_path / "tags.csv").output
     assert "expected a name ending in .jsonl" in run("export", store, "--out", tmp_path / "out.txt").output
+
+
+def test_labels_that_people_add_come_back(store: Path, tmp_path: Path) -> None:
+    talks = tmp_path / "talks"
+    shutil.copytree(store, talks)
+    succeed("export", talks, "--out", tmp_path / "tags.csv")
+    tags = pd.read_csv(tmp_path / "tags.csv", dtype=str)
+    tags["intent"] = tags["text"].str.split().str[0]
+    tags.to_csv(tmp_path / "tags.csv", index=False, sep=";", encoding="utf-8-sig")
+    assert "90 conversations have labels" in succeed(
+        "store", "annotate", talks, tmp_path / "tags.csv", "--label", "intent"
+    )
+    assert "90 were already there" in succeed("index", store.parent / "chats.jsonl", "--store", talks)
+    succeed("export", talks, "--out", tmp_path / "all.jsonl")
+    rows = _lines(tmp_path / "all.jsonl")
+    assert all(row["intent"] == SUBJECTS[row["group"] % 3] for row in rows)
+    assert all([message.get("intent") for message in row["messages"]].count(row["intent"]) == 1 for row in rows)
+
+
+@pytest.mark.parametrize("name", ["tags.csv", "tags.xlsx", "tags.parquet"])
+def test_a_table_of_requests_is_no_source(store: Path, tmp_path: Path, name: str) -> None:
+    succeed("export", store, "--out", tmp_path / name)
+    named = ("--columns", "conversation=id,speaker=role,text=text")
+    refused = run("index", tmp_path / name, *named, "--store", store)
+    assert refused.exit_code == 1 and "turnwise store annotate" in refused.output
+
+
+def test_a_sample_that_is_indexed_again_changes_nothing(store: Path, tmp_path: Path) -> None:
+    succeed("export", store, "--sample", 4, "--out", tmp_path / "sample.jsonl")
+    assert "0 changed" in succeed("index", tmp_path / "sample.jsonl", "--store", store)

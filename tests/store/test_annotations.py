@@ -202,7 +202,10 @@ def test_other_files_are_told(store, tmp_path) -> None:
 @pytest.mark.parametrize("remove", [ConversationStore.delete, ConversationStore.erase])
 def test_a_conversation_that_is_removed_leaves_no_annotation(store, conversations, remove) -> None:
     store.annotate(SHEET, labels=["intent"])
+    (killed := store.path / f".{ANNOTATIONS_FILE}.writing-abc" / "new").mkdir(parents=True)
+    (killed / ANNOTATIONS_FILE).write_text("talk-1")
     remove(store, ["talk-1"])
+    assert not killed.exists()
     kept = (store.path / ANNOTATIONS_FILE).read_text()
     assert "talk-1" not in kept and "booking" not in kept and "lost card" in kept
     store.add(conversations)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from turnwise._utils.files import atomic_path
+from turnwise._utils.files import atomic_path, put_in_order
 from turnwise.errors import error_line
 from turnwise.store.records import Record
 from turnwise.store.state import StoreError
@@ -79,6 +79,7 @@ def annotated(record: Record, annotations: Mapping[str, Annotation]) -> Record:
 
 def forget_annotations(store: Path, ids: Collection[str]) -> None:
     """Remove the annotations of some conversations."""
+    put_in_order(store / ANNOTATIONS_FILE)  # what a killed process left half-written may hold them, too
     annotations, gone = read_annotations(store), set(ids)
     kept = {id: annotation for id, annotation in annotations.items() if id not in gone}
     if len(kept) < len(annotations):

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from turnwise._utils.csv_cells import with_formula
 from turnwise._utils.spelling import did_you_mean
 from turnwise.data.reading.damage import DAMAGE, damage_of
 from turnwise.data.reading.files import find_files, is_paths
@@ -140,8 +139,6 @@ def _records(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
                 record = parse_record(raw)
             except BadRow as bad:
                 raise BadRowError(source.place(bad.number or number), str(bad)) from None
-            if source.ending == ".csv":
-                record = {name: with_formula(value) for name, value in record.items()}
             yield source.place(number), {name.strip(): value for name, value in record.items()}
     except tuple(DAMAGE) as error:
         raise ConversationError(source.name, damage_of(error)) from None
