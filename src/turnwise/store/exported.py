@@ -15,7 +15,7 @@ SAMPLED_AS, REQUEST_TURN, GROUP, GROUP_NAME = "sampled_as", "request_turn", "gro
 REASONS = ("request", "no request", "edge", "surprising", "failed")
 _TABLES = (".csv", ".xlsx", ".parquet")
 _UNREADABLE: tuple[type[Exception], ...] = (BadRow, ConversationError, *DAMAGE)
-_COLUMNS = {"id", "turn", GROUP, GROUP_NAME}
+_COLUMNS = {"id", "turn", GROUP_NAME}  # a person may have deleted others
 
 
 def without_sample_labels(record: Record) -> Record:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from turnwise._utils.csv_cells import with_formula
 from turnwise._utils.spelling import did_you_mean
 from turnwise.data.reading.damage import DAMAGE, damage_of
 from turnwise.data.reading.files import find_files, is_paths
@@ -21,8 +22,7 @@ from turnwise.store.reading import turns_of
 
 _log = logging.getLogger("turnwise")
 _IDS = ("id", "conversation")
-_TABLES = (".csv", ".tsv", ".txt", ".xlsx", ".parquet")
-_READ = (*_TABLES, ".jsonl", ".ndjson", ".json")
+_READ = (".csv", ".tsv", ".txt", ".xlsx", ".parquet", ".jsonl", ".ndjson", ".json")
 # What the names of labels would take the place of.
 _RESERVED = ("id", "messages", "role", "content", "time")
 
@@ -139,6 +139,9 @@ def _records(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
                 record = parse_record(raw)
             except BadRow as bad:
                 raise BadRowError(source.place(bad.number or number), str(bad)) from None
+            if source.ending == ".xlsx":  # perhaps saved from a CSV file of ours, whose reading takes the marks off
+                texts = {name: with_formula(value) for name, value in record.items() if isinstance(value, str)}
+                record = {**record, **texts}
             yield source.place(number), {name.strip(): value for name, value in record.items()}
     except tuple(DAMAGE) as error:
         raise ConversationError(source.name, damage_of(error)) from None
