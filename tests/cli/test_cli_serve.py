@@ -38,6 +38,8 @@ def test_new_key_prints_a_key_once_and_keeps_its_hash(tmp_path: Path) -> None:
         (("serve", "--set", "max_texts=many"), "max_texts: Input should be a valid integer"),
         (("serve", "--set", "queue_tokens=3"), "queue_tokens must be at least max_tokens"),
         (("serve", "--model", "./nowhere", "--port", "0"), "./nowhere: expected the folder of a saved encoder"),
+        (("serve", "--store", "shop/talks", "--store", "bank/talks"), "shop/talks and bank/talks would both be the"),
+        (("serve", "--store", "a=shop", "--store", "a=bank"), "shop and bank would both be the store 'a': give each"),
         (("new-key", "a b"), "a key's name must be letters"),
         (("new-key", "a", "--scope", "all"), "scopes must be some of read, write, admin"),
     ],

@@ -97,6 +97,19 @@ def test_a_damaged_store_is_503_and_the_log_says_what_to_do(
     assert str(tmp_path / "talks") in caplog.text and "copy" in caplog.text and "backup" in caplog.text
 
 
+def test_a_refused_write_makes_no_folder_in_the_place_of_a_store_that_was_moved_away(
+    serving: Running, tmp_path: Path
+) -> None:
+    with serving.client() as client:
+        assert client.post("/v1/conversations", json={"conversations": [CARD]}).status_code == 200
+        (tmp_path / "talks").rename(tmp_path / "moved")
+        assert client.post("/v1/conversations", json={"conversations": [PIZZA]}).status_code == 503
+        assert client.delete("/v1/conversations/pizza").status_code == 503
+        assert not (tmp_path / "talks").exists()
+        (tmp_path / "moved").rename(tmp_path / "talks")
+        assert client.post("/v1/conversations", json={"conversations": [PIZZA]}).json()["added"] == 1
+
+
 def test_vectors_of_another_encoder_are_not_searched_with_that_of_before(
     serving: Running, tiny_encoder, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -56,9 +56,7 @@ def serve(
     use_one_thread()
     from turnwise.service import create_app
 
-    if store:
-        given_stores = dict(_named_store(argument) for argument in store)
-    options = given({"model": model, "keys": keys, "stores": given_stores if store else None})
+    options = given({"model": model, "keys": keys, "stores": _named_stores(store) if store else None})
     chosen = _settings({**parse_settings(settings or []), **options})
     if chosen.keys is None and host not in _LOOPBACK:
         raise ValueError(f"--host {host} serves other machines, which needs --keys FILE: turnwise new-key makes them")
@@ -123,9 +121,20 @@ def new_key(
     console.print(secret, soft_wrap=True)
 
 
-def _named_store(value: str) -> tuple[str, str]:
-    name, equals, place = value.partition("=")
-    return (name, place) if equals else (Path(value).resolve().name, value)
+def _named_stores(values: list[str]) -> dict[str, str]:
+    """The folders of stores by their names, which are the folders' own where none is given."""
+    stores: dict[str, str] = {}
+    for value in values:
+        name, equals, place = value.partition("=")
+        if not equals:
+            name, place = Path(value).resolve().name, value
+        if name in stores:
+            raise ValueError(
+                f"{stores[name]} and {place} would both be the store {name!r}: give each a name of its own, as "
+                "--store NAME=PATH"
+            )
+        stores[name] = place
+    return stores
 
 
 def _settings(values: dict[str, Any]) -> ServiceSettings:

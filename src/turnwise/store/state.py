@@ -164,9 +164,11 @@ def writer_lock(path: Path, seconds: float) -> Iterator[None]:
         seconds: How long to wait for another writer.
 
     Raises:
+        StoreError: There is no such folder.
         StoreLockedError: Another process is writing; the message names it.
     """
-    path.mkdir(parents=True, exist_ok=True)
+    if not path.is_dir():  # the lock would make it, in the way of a backup that is put there
+        raise no_store(path)
     lock = FileLock(path / LOCK_FILE, timeout=seconds)
     try:
         lock.acquire()

@@ -75,6 +75,7 @@ def create_store(path: Path, encoder: StoreEncoder, tokenizer: str, language: st
     # If there is a lock, a process was killed while it made the store.
     if path.exists() and not (path / LOCK_FILE).is_file() and (not path.is_dir() or any(path.iterdir())):
         raise StoreError(f"{path} holds something other than a store: choose another folder")
+    path.mkdir(parents=True, exist_ok=True)
     with writer_lock(path, LOCK_SECONDS):
         if state_stamp(path) is None:  # no other process made it meanwhile
             if holds_rows(path):
@@ -170,6 +171,7 @@ def transaction(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[Transacti
         seconds: How long to wait for another writer.
 
     Raises:
+        StoreError: There is no store.
         StoreLockedError: Another process is writing.
     """
     with writer_lock(path, seconds):
