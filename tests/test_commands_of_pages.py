@@ -205,7 +205,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, small_encoder: Path) -> P
     asked = {name: [f"please {name} {name} {number}" for number in range(12)] for name in subjects}
     write_observations(folder / "observations.jsonl", asked, subjects[:3])
     for store in ("talks", "tickets.store"):
-        turnwise.ConversationStore.create(folder / store, folder / "chats.jsonl", encoder=folder / "model")
+        made = turnwise.ConversationStore.create(folder / store, folder / "chats.jsonl", encoder=folder / "model")
+        # what pages delete
+        made.add([{**talks[0], "id": f"conversation-{number}", "customer": "4711"} for number in (4711, 4712, 4713)])
     return folder
 
 

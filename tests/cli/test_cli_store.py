@@ -71,7 +71,7 @@ def test_looking_after_a_store(store, tmp_path, tiny_encoder_path) -> None:
     succeed("export", store, "--out", tmp_path / "out.jsonl")
     exported = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert sorted(exported, key=lambda row: row["id"]) == TALKS
-    assert "Deleted 1 of 2" in succeed("store", "delete", store, "first", "nobody")
+    assert f"deleted from {store}: 1" in succeed("store", "delete", store, "first").replace("\n", " ")
     succeed("store", "reindex", store, "--model", tiny_encoder_path, "--pooling", "mean")
     assert printed("store", "info", store)["pooling"] == "mean"
 
@@ -88,7 +88,9 @@ def test_erasing_leaves_nothing_in_the_store_and_the_caches(store, talks, tmp_pa
     (killed / "conversations.part0").write_text("my card is lost")
     assert "turnwise store erase" in succeed("store", "delete", store, "second")
     assert all(files_with(place, "my card is lost") for place in places)
-    assert "1 of 2 conversations (not there: nobody)" in succeed("store", "erase", store, "first", "nobody")
+    erased = run("store", "erase", store, "first", "nobody")
+    assert erased.exit_code == 1 and f"erased from {store}: 1, and all" in erased.output
+    assert "error: not there: nobody" in erased.output
     seen = [files_with(place, text) for place in places for text in ("my card is lost", "i want a pizza", "second")]
     assert not any(seen)
     assert printed("store", "info", store)["conversations"] == 0
@@ -96,6 +98,32 @@ def test_erasing_leaves_nothing_in_the_store_and_the_caches(store, talks, tmp_pa
         assert vectors.execute("SELECT * FROM sqlite_master").fetchall() == []
     succeed("index", talks, "--store", store)  # what was read is read anew
     assert printed("store", "info", store)["conversations"] == 2
+
+
+def test_conversations_are_deleted_and_erased_by_a_filter(talks, tiny_encoder_path, tmp_path) -> None:
+    ids = {'it\'s "a" b': "4711", "-x": "4711", "kept": "4712"}
+    rows = [{"id": id, "messages": TALKS[0]["messages"], "customer": customer} for id, customer in ids.items()]
+    talks.write_text("\n".join(map(json.dumps, rows)))
+    store = tmp_path / "store"
+    succeed("index", talks, "--store", store, "--model", tiny_encoder_path)
+    assert ": 1" in succeed("store", "delete", store, "--where", "conversation = '-x'")
+    assert ": 1, and all" in succeed("store", "erase", store, "--where", "label.customer = '4711'")
+    assert printed("store", "info", store)["conversations"] == 1
+    assert not files_with(store, "4711")
+
+
+def test_what_is_not_there_fails_and_writes_nothing(store) -> None:
+    def written() -> dict[Path, int]:
+        files = (path for path in store.rglob("*") if path.is_file() and path.stem != "writer")
+        return {path: path.stat().st_mtime_ns for path in files}
+
+    before = written()
+    for command in ("delete", "erase"):
+        for choice, told in ((["nobody"], "not there: nobody"), (["--where", "turns > 99"], "no conversation fulfils")):
+            result = run("store", command, store, *choice)
+            assert result.exit_code == 1 and told in result.output and ": 0" in result.output
+    assert "expected ids of conversations, or --where FILTER" in run("store", "delete", store).output
+    assert written() == before
 
 
 def test_replies_from_a_store(store, talks, tiny_encoder_path, tmp_path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from turnwise.store import ConversationStore, erasing, indexing
+from turnwise.store import ConversationStore, erasing, indexing, tables
 
 SECRET = {
     "id": "patient-7391",
@@ -119,9 +119,10 @@ def test_former_encoders_and_unfinished_moves_go_too(secretive, tiny_encoder_pat
     assert secretive.tables().state.folder.startswith(folder.name)
 
 
+@pytest.mark.parametrize("finishes", [False, True])
 @pytest.mark.parametrize("step", ["create_tables", "_copy", "tidy", "switch", "_forget_words", "rmtree"])
 def test_an_erase_that_dies_leaves_a_sound_store_and_is_finished_by_the_next(
-    secretive, labelled, monkeypatch, tiny_encoder, step
+    secretive, labelled, monkeypatch, tiny_encoder, step, finishes
 ) -> None:
     def die(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
@@ -132,9 +133,26 @@ def test_an_erase_that_dies_leaves_a_sound_store_and_is_finished_by_the_next(
             secretive.erase(["refund"])
     rest = labelled[1:]
     opened = ConversationStore.open(secretive.path, encoder=tiny_encoder)
+    if finishes:
+        assert opened.erase(["refund"]) == 0  # it is deleted, but not yet erased
+        assert not [trace for trace in [*TRACES, "refund"] if holding(opened.path, trace)]
     assert sorted(row["id"] for row in opened.export()) == sorted(row["id"] for row in rest)
     assert opened.add([labelled[0]]).added == 1
     opened.compact()
     assert opened.erase(["refund"]) == 1
     assert not [trace for trace in [*TRACES, "refund"] if holding(opened.path, trace)]
     assert sorted(row["id"] for row in opened.export()) == sorted(row["id"] for row in rest)
+
+
+def test_what_a_killed_writer_left_uncommitted_is_erased_too(filled, labelled, tiny_encoder, monkeypatch) -> None:
+    def die(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    store = filled(labelled)
+    with monkeypatch.context() as patch:
+        patch.setattr(tables.Transaction, "commit", die)
+        with pytest.raises(KeyboardInterrupt):
+            store.add([SECRET])
+    assert holding(store.path, SECRET["id"]), "the check must be able to fail"
+    assert store.erase([SECRET["id"]]) == 0
+    assert not [trace for trace in TRACES if holding(store.path, trace)]

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from turnwise.store import AddReport, ConversationStore
 
 StoreArgument = Annotated[str, typer.Argument(help="Folder of the store.", show_default=False)]
+ConversationsWhere = Annotated[
+    str | None, typer.Option("--where", help="A filter on conversations, such as: label.customer = '4711'.")
+]
 PrintJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 store = Application(cls=Commands, help="Maintain a conversation store.", no_args_is_help=True)
@@ -199,15 +202,24 @@ def annotate(
 
 @store.command()
 def delete(
-    store: StoreArgument, ids: Annotated[list[str], typer.Argument(help="Ids of conversations.", show_default=False)]
+    store: StoreArgument,
+    ids: Annotated[list[str] | None, typer.Argument(help="Ids of conversations.", show_default=False)] = None,
+    where: ConversationsWhere = None,
 ) -> None:
-    """Delete conversations by their ids. No search finds them any more, but older files hold them until `erase`."""
+    """Delete conversations. No search finds them any more, but older files hold them until `erase`.
+
+    Example: `turnwise store delete talks --where "label.customer = '4711'"`
+    """
+    if not ids and where is None:
+        raise ValueError("expected ids of conversations, or --where FILTER")
     opened = opened_store(store)
-    missing = _missing(opened, ids)
-    count = opened.delete(ids)
-    console.print(f"Deleted {count:,} of {len(ids):,} conversations{missing}")
+    found, absent = _chosen(opened, ids or [], where)
+    count = opened.delete(found) if found else 0
+    console.print(f"Conversations deleted from {store}: {count:,}")
     if count:
         note(f"Older files of {store} still hold their texts. To remove them for good: turnwise store erase {store}")
+    if absent:
+        raise ValueError(absent)
 
 
 @store.command()
@@ -219,28 +231,30 @@ def erase(
             help="Ids of conversations to delete now; what was deleted before is always erased.", show_default=False
         ),
     ] = None,
+    where: ConversationsWhere = None,
 ) -> None:
-    """Remove for good everything that was deleted or replaced, and the conversations that you name.
+    """Remove for good everything that was deleted or replaced, and the conversations that you choose.
 
     The store is written again without them, and turnwise's caches of files and of vectors are emptied. If it is
     killed, run the same command to finish.
 
-    Example: `turnwise store erase talks customer-4711`
+    Example: `turnwise store erase talks --where "label.customer = '4711'"`
     """
     from turnwise.data.conversations import forget_conversations
     from turnwise.encoders.vector_cache import forget_vectors
 
-    opened, named = opened_store(store), ids or []
-    missing = _missing(opened, named)
+    opened = opened_store(store)
+    found, absent = _chosen(opened, ids or [], where)
     with progress_of("writing the store anew", opened.stats().messages) as advance:
-        count = opened.erase(named, progress=advance)
+        count = opened.erase(found, progress=advance)
     kept = [forget_conversations(), forget_vectors()]
     console.print(
-        f"Erased {store}: {count:,} of {len(named):,} conversations{missing}, and all that was deleted or replaced "
-        f"before; "
-        f"emptied {kept[0]} and {kept[1]}",
+        f"Conversations erased from {store}: {count:,}, and all that was deleted or replaced before; emptied {kept[0]} "
+        f"and {kept[1]}",
         soft_wrap=True,
     )
+    if absent:
+        raise ValueError(absent)
 
 
 @store.command()
@@ -275,10 +289,14 @@ def _refuse_tables_of_groups(data: list[Path], reading: Reading, store: str) -> 
             )
 
 
-def _missing(opened: ConversationStore, ids: list[str]) -> str:
-    """A sentence about ids that the store does not have."""
+def _chosen(opened: ConversationStore, ids: list[str], where: str | None) -> tuple[list[str], str]:
+    """The ids of a store's conversations that are named or fulfil a filter, and what is to be said of others."""
+    filtered = opened.ids(where) if where is not None else []
     missing = [id for id in ids if opened.get(id) is None]
-    return f" (not there: {', '.join(missing)})" if missing else ""
+    problems = [f"not there: {', '.join(missing)}"] if missing else []
+    if where is not None and not filtered:
+        problems.append(f"no conversation fulfils {where!r}")
+    return [*(id for id in ids if id not in missing), *filtered], "; ".join(problems)
 
 
 def opened_store(path: str, read_only: bool = False) -> ConversationStore:

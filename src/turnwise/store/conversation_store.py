@@ -271,8 +271,9 @@ class ConversationStore(StoreReader):
     def erase(self, ids: Sequence[str] = (), *, progress: Callable[[int], None] | None = None) -> int:
         """Delete conversations, and remove every byte of them and of all that was deleted or replaced before.
 
-        What remains is written again, and its indexes are built again. If the process is killed, the store is sound,
-        and the same call finishes the work. A reader may get a `StoreError` meanwhile, and can read again afterwards.
+        What remains is written again, and its indexes are built again, unless nothing was ever deleted or replaced. If
+        the process is killed, the store is sound, and the same call finishes the work. A reader may get a `StoreError`
+        meanwhile, and can read again afterwards.
 
         Args:
             ids: The conversations to delete now; by default none.

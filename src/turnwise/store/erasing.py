@@ -35,7 +35,8 @@ OVERVIEW_FILE = "groups.json"  # its groups in brief
 def erase(path: Path, changes: Transaction, ids: list[str], progress: Callable[[int], None] | None) -> int:
     """Delete conversations, and remove every byte of them and of all that was deleted or replaced before.
 
-    If the process is killed, the store is sound, and the same call finishes the work.
+    If the process is killed, the store is sound, and the same call finishes the work. If nothing was ever deleted,
+    nothing is written.
 
     Args:
         path: The store.
@@ -48,6 +49,8 @@ def erase(path: Path, changes: Transaction, ids: list[str], progress: Callable[[
     """
     count = delete_conversations(changes, ids)
     old = changes.tables
+    if changes.is_pristine and not other_folders(path, old.state):
+        return 0
     for folder in other_folders(path, old.state):
         shutil.rmtree(folder)
     copy = path / f"{ERASED}{uuid4().hex[:12]}"  # a new name each time, since LanceDB may cache by path
@@ -60,11 +63,11 @@ def erase(path: Path, changes: Transaction, ids: list[str], progress: Callable[[
         copying.commit(commits=0)
         tidy(copying, RETENTION)
     state = switch(path, copy)
-    for folder in other_folders(path, state):
-        shutil.rmtree(folder)
     _forget_words(path / GROUPS_FILE)
     for name in (FINDINGS_FILE, OVERVIEW_FILE):
         (path / name).unlink(missing_ok=True)
+    for folder in other_folders(path, state):  # at last: as long as there are some, this is not finished
+        shutil.rmtree(folder)
     return count
 
 

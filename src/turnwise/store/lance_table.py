@@ -30,12 +30,14 @@ class LanceTable:
         store: The folder of the store.
         stamp: The stamp of the commit that is read; ``None`` for writing.
         search: Searches its vectors; ``None`` for writing.
+        pristine: For writing, a file that is there as long as no row was ever deleted from the tables.
     """
 
     inner: Any
     store: Path
     stamp: Stamp = None
     search: VectorSearch | None = None
+    pristine: Path | None = None
 
     def _using(self, where: str | None = None) -> AbstractContextManager[None]:
         """Report damaged files as such; for errors in SQL that a user wrote, LanceDB's own message stays."""
@@ -144,6 +146,10 @@ class LanceTable:
 
     def delete(self, where: str) -> None:
         """Delete the rows that fulfil a condition."""
+        if not self.count_rows(where):
+            return
+        if self.pristine is not None:
+            self.pristine.unlink(missing_ok=True)
         with self._using():
             self.inner.delete(where)
 

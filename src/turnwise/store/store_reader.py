@@ -54,6 +54,18 @@ class StoreReader:
         tables = self.tables()
         return conversations_of(tables, all_ids(tables))
 
+    def ids(self, where: str | None = None) -> list[str]:
+        """The ids of all conversations, or of those that fulfil a filter (as for `search_conversations`).
+
+        Raises:
+            FilterError: The filter cannot be read.
+        """
+        tables = self.tables()
+        if where is None:
+            return all_ids(tables)
+        rows = tables.conversations.rows(read_filter(where, CONVERSATION_COLUMNS), ["conversation"])
+        return rows["conversation"].to_pylist()
+
     def tables(self) -> Tables:
         """The tables as last committed, for going through all rows; later commits do not change them."""
         return self._reader.tables()

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from turnwise.store.encoding import StoreEncoder
 
 FIRST_FOLDER = "v1"
+_PRISTINE = "pristine"  # a file beside tables from which nothing was ever deleted or rolled back
 # Of each table, the columns of vectors and the names of their indexes.
 _INDEXES = {"messages": {"vector": "vector", "reply": "reply"}, "conversations": {"vector": "conversation"}}
 # LanceDB reads these when it is imported. By default, compaction reads 2 GB ahead and balancing an index warns.
@@ -63,6 +64,7 @@ def create_tables(path: Path, state: StoreState) -> StoreState:
     database = _database(folder)
     messages = database.create_table("messages", schema=message_schema(state.dim, state.has_replies))
     conversations = database.create_table("conversations", schema=conversation_schema(state.dim))
+    (folder / _PRISTINE).touch()
     return replace(state, messages=messages.version, conversations=conversations.version)
 
 
@@ -140,6 +142,12 @@ class Transaction:
         self.tables = tables
         self.vectors = _vectors_folder(path, tables.state)
 
+    @property
+    def is_pristine(self) -> bool:
+        """Whether nothing was ever deleted from these tables."""
+        pristine = self.tables.messages.pristine
+        return pristine is not None and pristine.exists()
+
     def commit(self, **changes: Any) -> None:
         """Commit what was written.
 
@@ -181,8 +189,11 @@ def transaction(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[Transacti
             opened = {name: database.open_table(name) for name in ("messages", "conversations")}
             # both tables must be rolled back, so no short-circuit
             is_back = any([_rolled_back(table, getattr(state, name)) for name, table in opened.items()])
-        changes = Transaction(path, Tables(state, **{name: LanceTable(table, path) for name, table in opened.items()}))
+        pristine = path / state.folder / _PRISTINE
+        tables = {name: LanceTable(table, path, pristine=pristine) for name, table in opened.items()}
+        changes = Transaction(path, Tables(state, **tables))
         if is_back:
+            pristine.unlink(missing_ok=True)
             changes.commit()
         yield changes
 
