@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,16 @@ def test_what_is_not_there_fails_and_writes_nothing(store) -> None:
             assert result.exit_code == 1 and told in result.output and ": 0" in result.output
     assert "expected ids of conversations, or --where FILTER" in run("store", "delete", store).output
     assert written() == before
+
+
+def test_a_damaged_store_is_told_by_every_command(store, tmp_path) -> None:
+    for path in store.glob("v1/conversations.lance/data/*"):
+        path.write_bytes(path.read_bytes()[:100])
+    serving = ("serve", "--port", 0, "--store", store) if find_spec("uvicorn") else ("store", "info", store)
+    export = ("export", store, "--out", tmp_path / "out.jsonl")
+    for command in (("store", "info", store), ("store", "compact", store), export, serving):
+        result = run(*command)
+        assert result.exit_code == 1 and "copy a backup back" in result.output, command
 
 
 def test_replies_from_a_store(store, talks, tiny_encoder_path, tmp_path) -> None:

@@ -22,6 +22,7 @@ USES: dict[str, Callable[[ConversationStore], object]] = {
     "search conversations": lambda store: store.search_conversations("my card"),
     "add": lambda store: store.add([NEW]),
     "delete": lambda store: store.delete(["talk-0"]),
+    "check": lambda store: store.check(),
     "compact": lambda store: store.compact(),
     "erase": lambda store: store.erase(["talk-0"]),
 }
@@ -43,10 +44,13 @@ def empty(path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "told"),
     [
-        (f"{MESSAGES}/data/*.lance", READING | {"compact", "erase"}),
-        ("v1/conversations.lance/data/*.lance", {"get", "export", "search conversations", "erase"}),
+        (f"{MESSAGES}/data/*.lance", READING | {"check", "compact", "erase"}),
+        (
+            "v1/conversations.lance/data/*.lance",
+            {"get", "export", "search conversations", "check", "compact", "erase"},
+        ),
         ("v1/*/_versions/*.manifest", ALL),
-        (f"{MESSAGES}/_indices/*/*", {"search by text"}),
+        (f"{MESSAGES}/_indices/*/*", {"search by text", "check", "compact"}),
         ("store.json", ALL),
     ],
 )

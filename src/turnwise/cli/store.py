@@ -148,8 +148,10 @@ def search(
 
 @store.command()
 def info(store: StoreArgument, json_output: PrintJson = False) -> None:
-    """Show what a store holds, and how much of it its indexes find."""
-    stats = asdict(opened_store(store, read_only=True).stats())
+    """Show what a store holds, and how much of it its indexes find; a file that is missing or was cut is an error."""
+    opened = opened_store(store, read_only=True)
+    opened.check()
+    stats = asdict(opened.stats())
     if json_output:
         _print_json(stats)
         return

@@ -97,7 +97,7 @@ class Stores:
             encoder: Creates encoders that no other thread uses.
 
         Raises:
-            ValueError: A store has another encoder, or a folder holds something other than a store.
+            ValueError: A store has another encoder or is damaged, or a folder holds something other than a store.
         """
         if not self._folders:
             return
@@ -105,6 +105,7 @@ class Stores:
 
         for name, folder in self._folders.items():
             writer = ConversationStore.open(folder, encoder=encoder())
+            writer.check()
             self._opened[name] = OpenStore(ConversationStore.open(folder, encoder=encoder(), read_only=True), writer)
             stats = writer.stats()
             size = f"conversations: {stats.conversations:,}, messages: {stats.messages:,}"

@@ -298,8 +298,9 @@ class ConversationStore(StoreReader):
             retention: Versions younger than this are kept, since others may be reading them.
 
         Raises:
-            StoreError: As for `add`.
+            StoreError: As for `add`, or the store is damaged, see `check`.
         """
+        self.check()
         with self._changes() as changes:
             with naming_damage(self.path):
                 tidy(changes, retention)

@@ -20,6 +20,7 @@ from turnwise.store.opening import other_encoder, store_encoder
 from turnwise.store.reading import all_ids, conversations_of
 from turnwise.store.state import StoreState
 from turnwise.store.tables import Reader
+from turnwise.store.text_index import has_text_index
 
 if TYPE_CHECKING:
     from turnwise.store.encoding import StoreEncoder
@@ -65,6 +66,18 @@ class StoreReader:
             return all_ids(tables)
         rows = tables.conversations.rows(read_filter(where, CONVERSATION_COLUMNS), ["conversation"])
         return rows["conversation"].to_pylist()
+
+    def check(self) -> None:
+        """Read a little of every file of texts, so that one that was cut or removed is an error now, not later.
+
+        Raises:
+            StoreError: The store is damaged.
+        """
+        tables = self.tables()
+        tables.messages.count_rows("turn >= 0")
+        tables.conversations.count_rows("turns >= 0")
+        if has_text_index(tables):
+            tables.messages.matching("conversation", None, 1)
 
     def tables(self) -> Tables:
         """The tables as last committed, for going through all rows; later commits do not change them."""
