@@ -47,6 +47,12 @@ def test_index_says_what_it_did(store, talks) -> None:
     assert report == {"added": 0, "grown": 1, "changed": 0, "unchanged": 0, "messages": 1, "shortened": 0, "lost": 0}
 
 
+def test_a_time_that_cannot_be_read_is_told_with_its_file(talks, tiny_encoder_path, tmp_path) -> None:
+    talks.write_text(json.dumps({"id": "z5", "messages": [{"role": "user", "content": "hello", "time": "soon"}]}))
+    result = run("index", talks, "--store", tmp_path / "store", "--model", tiny_encoder_path)
+    assert result.exit_code == 1 and f"error: {talks}: z5, message 0: the label 'time' is 'soon'" in result.output
+
+
 def test_search_at_each_level(store) -> None:
     assert "my card is lost" in succeed("search", store, "my card is lost")
     hits = printed("search", store, "my card", "--where", "label.domain = 'bank'")

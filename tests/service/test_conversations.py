@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -124,6 +125,20 @@ def test_vectors_of_another_encoder_are_not_searched_with_that_of_before(
     assert "holds vectors of" in caplog.text
 
 
+def test_what_can_be_read_has_a_head_which_load_balancers_ask_for(serving: Running) -> None:
+    with serving.client() as client:
+        for path, status in (("/health", 200), ("/health/live", 200), ("/v1/conversations/nobody", 404)):
+            answer = client.head(path)
+            assert (answer.status_code, answer.content) == (status, b"")
+
+
+def test_ids_that_are_numbers_are_texts_as_in_files(serving: Running) -> None:
+    with serving.client() as client:
+        assert client.post("/v1/conversations", **lines({**CARD, "id": 17})).json()["added"] == 1
+        assert client.post("/v1/conversations", json={"conversations": [{**CARD, "id": "17"}]}).json()["unchanged"] == 1
+        assert client.get("/v1/conversations/17").json() == {**CARD, "id": "17"}
+
+
 def test_a_label_that_json_has_no_form_for_comes_back_as_null(serving: Running) -> None:
     body = json.dumps({"conversations": [{**PIZZA, "price": float("nan"), "nested": {"a": None}}]})
     with serving.client() as client:
@@ -172,6 +187,8 @@ def test_searches_give_what_the_store_gives(serving: Running, tmp_path: Path) ->
         ("search", {"json": {"query": "a", "limit": 10**9}}, 422, "limit"),
         ("search", {"json": {"query": "a", "level": "conversation", "mode": "text"}}, 422, None),
         ("search", {"json": {"messages": CARD["messages"]}}, 422, None),
+        ("search", {"json": {"query": ""}}, 422, "query"),
+        ("search", {"json": {"query": " \n", "mode": "text"}}, 422, "query"),
         ("next", {"json": {"messages": CARD["messages"], "where": "nothing = 3"}}, 422, "where"),
         ("next", {"json": {"messages": []}}, 422, "messages"),
         ("conversations", {"json": {"conversations": [CARD, {"id": "", "messages": []}]}}, 422, "conversations.1.id"),
@@ -179,6 +196,15 @@ def test_searches_give_what_the_store_gives(serving: Running, tmp_path: Path) ->
         ("conversations", lines(CARD, {"id": "b", "messages": [{"role": "u", "content": 3}]}), 422, "line 2.messages"),
         ("conversations", {"content": "{]", "headers": {"Content-Type": "application/json"}}, 422, None),
         ("conversations", {"content": json.dumps(CARD), "headers": {"Content-Type": "text/plain"}}, 415, None),
+        (
+            "conversations",
+            {
+                "content": gzip.compress(json.dumps(CARD).encode()),
+                "headers": {"Content-Type": "application/x-ndjson", "Content-Encoding": "gzip"},
+            },
+            415,
+            None,
+        ),
         ("conversations?store=other", {"json": {"conversations": [CARD]}}, 404, "store"),
     ],
 )

@@ -166,8 +166,8 @@ def write_sample_report(folder: Path) -> bool:
 
     discard(store := folder / "conversations.store")
     opened = ConversationStore.open(store, encoder=folder / "model")
-    conversations = read_conversations(folder / "conversations.jsonl")
-    fill(opened, conversations.select(range(min(_SHOWN, len(conversations)))))
+    conversations = read_conversations(data := folder / "conversations.jsonl")
+    fill(opened, conversations.select(range(min(_SHOWN, len(conversations)))), [data])
     _write(build_report(opened), folder / "report", force=True)
     return True
 
@@ -221,7 +221,7 @@ def explored_store(
         store = f"{_stem(data[0])}.store"
     conversations = reading.read(data, None if is_url(store) else Path(store))
     opened = ConversationStore.open(store, encoder=model)
-    report = fill(opened, conversations)
+    report = fill(opened, conversations, data)
     there = f"{report.unchanged:,} of them were there" if report.unchanged else "all new"
     note(
         f"{store}: read {len(conversations):,} conversations, {there}; embedded {report.messages:,} messages. "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -18,6 +19,7 @@ from turnwise.cli.tables import print_hits
 from turnwise.cli.terminal import Commands, quiet_transformers, use_one_thread
 from turnwise.cli.verbosity import Application
 from turnwise.encoders.folders import encoder_folder
+from turnwise.errors import ConversationError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,7 +84,7 @@ def index(
     conversations = reading.read(data, target)
     keep_little_free_memory()
     opened = ConversationStore.open(store, encoder=model, pooling=pooling, tokenizer=tokenizer, language=language)
-    report = fill(opened, conversations, cache)
+    report = fill(opened, conversations, data, cache)
     if json_output:
         _print_json(asdict(report))
     else:
@@ -92,8 +94,8 @@ def index(
         )
 
 
-def fill(store: ConversationStore, conversations: Dataset, cache: bool = True) -> AddReport:
-    """Put conversations into a store, showing progress."""
+def fill(store: ConversationStore, conversations: Dataset, data: list[Path], cache: bool = True) -> AddReport:
+    """Put conversations into a store, showing progress; errors name the files that they were read from."""
     from turnwise.data.languages import advice
     from turnwise.encoders.folders import DEFAULT_ENCODER
 
@@ -101,8 +103,12 @@ def fill(store: ConversationStore, conversations: Dataset, cache: bool = True) -
         note(f"{repeated:,} ids of conversations occur before: only the last of each is kept, so give each its own")
     if store.tables().state.encoder == DEFAULT_ENCODER and (foreign := advice(conversations, "--model")):
         note(foreign)
-    with progress_of("indexing conversations", len(conversations)) as advance:
-        report = store.add(conversations, progress=advance, cache=cache)
+    try:
+        with progress_of("indexing conversations", len(conversations)) as advance:
+            report = store.add(conversations, progress=advance, cache=cache)
+    except ConversationError as error:
+        files = str(data[0]) if len(data) == 1 else f"one of {len(data):,} files"
+        raise ConversationError(f"{files}: {error.where}", error.problem) from None
     store.compact()  # even if nothing is new: a killed command may have left it undone
     return report
 

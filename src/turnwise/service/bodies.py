@@ -74,7 +74,11 @@ class Bodies:
 
     async def _read(self, request: object, scope: Scope, receive: Receive) -> bytes | None:
         """The body; ``None`` if the client disconnected before its end."""
-        announced = Headers(scope=scope).get("content-length", "0")
+        headers = Headers(scope=scope)
+        encoding = headers.get("content-encoding", "identity")
+        if encoding.lower() != "identity":
+            raise Refusal(415, f"send the body as it is, without Content-Encoding: {encoding}")
+        announced = headers.get("content-length", "0")
         if announced.isdecimal():
             self._check_length(int(announced))
         chunks, size = [], 0

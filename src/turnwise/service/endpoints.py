@@ -134,6 +134,8 @@ def add_endpoints(app: FastAPI) -> None:
                 response_model_exclude_none=True,
                 openapi_extra=_request_body(endpoint.bodies),
             )
+            if endpoint.method == "GET":
+                app.add_api_route(endpoint.path, endpoint.function, methods=["HEAD"], include_in_schema=False)
     describe = app.openapi
 
     def describe_with_bodies() -> dict[str, Any]:

@@ -26,7 +26,7 @@ _EXAMPLE: JsonValue = {"id": "2024-001", "messages": EXAMPLE, "topic": "card"}
 class StoredConversation(TypedDict):
     """A conversation; its further fields are labels."""
 
-    id: Annotated[str, Field(min_length=1, max_length=1024)]
+    id: Annotated[str, Field(min_length=1, max_length=1024, coerce_numbers_to_str=True)]  # as those of files
     messages: Conversation
 
 

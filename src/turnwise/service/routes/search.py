@@ -8,7 +8,7 @@ from functools import partial
 from typing import Annotated, Any, Literal, Self
 
 from fastapi import Depends
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from turnwise.service.errors import Refusal
 from turnwise.service.parsing import body_of
@@ -43,6 +43,13 @@ class SearchRequest(BaseModel):
     where: str | None = Field(None, description="A filter, such as: role = 'user' and label.intent = 'refund'")
     limit: Limit = 10
     offset: Offset = 0
+
+    @field_validator("query")
+    @classmethod
+    def _says_something(cls, query: str | None) -> str | None:
+        if query is not None and not query.strip():
+            raise ValueError("it is empty; expected a text to search for")
+        return query
 
     @model_validator(mode="after")
     def _fits_level(self) -> Self:
