@@ -6,14 +6,15 @@ role = 'user' and label.intent in ('refund', 'cancel') and time >= 2024-01-01 an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, time
+from typing import Literal, NamedTuple, TypeVar
 
 _LONGEST = 10_000  # characters
 _DEEPEST = 10  # parentheses within each other; LanceDB's parser fails at 12
 _MOST_COMPARISONS = 256  # each is made for every row
 _MOST_DIGITS = 9  # of whole numbers, which have 32 bits in the store
+_Item = TypeVar("_Item")
 _HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -26,6 +27,15 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _SIGNS = {"=": "=", "==": "=", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_OF_SPANS = {  # comparisons of a column {0} with all moments from {1} to {2}
+    "=": "{0} BETWEEN {1} AND {2}",
+    "!=": "{0} NOT BETWEEN {1} AND {2}",
+    "<": "{0} < {1}",
+    "<=": "{0} <= {2}",
+    ">": "{0} > {2}",
+    ">=": "{0} >= {1}",
+}
+_LONGEST_DATE = len("2024-01-31")  # a longer time is no date alone
 _OF_LISTS = {"=": "", "in": "", "!=": "NOT ", "not in": "NOT "}
 
 
@@ -84,7 +94,8 @@ def read_filter(filter: str, columns: Mapping[str, Column]) -> str:
     Args:
         filter: Comparisons (``=``, ``!=``, ``<``, ``<=``, ``>``, ``>=``, ``in (…)``, ``not in (…)``, ``contains``)
             between a column and a quoted text, a number or an ISO 8601 time, joined by ``and``, ``or``, ``not`` and
-            parentheses. Labels are ``label.NAME`` or ``label."any name"``. An `SQL` filter is passed on unchanged.
+            parentheses. A date alone is the whole day, in UTC. Labels are ``label.NAME`` or ``label."any name"``. An
+            `SQL` filter is passed on unchanged.
         columns: The columns that the filter may name.
 
     Raises:
@@ -196,6 +207,8 @@ class _Reader:
             raise self.error("'contains' belongs to texts", operator)
         if column.kind in ("texts", "labels") and sign not in _OF_LISTS:
             raise self.error("labels and lists are compared with =, != and in only", operator)
+        if column.kind == "time":
+            return self._compared_times(column.name, sign)
         values = self._values(column, label) if sign.endswith("in") else self._value(column, label)
         if column.kind in ("texts", "labels"):
             return f"{_OF_LISTS[sign]}array_has_any({column.name}, make_array({values}))"
@@ -223,18 +236,20 @@ class _Reader:
         return column, label
 
     def _values(self, column: Column, label: str) -> str:
+        return ", ".join(self._list(lambda: self._value(column, label)))
+
+    def _list(self, read: Callable[[], _Item]) -> list[_Item]:
+        """The items of a list in parentheses."""
         self.expect("(")
-        values = [self._value(column, label)]
+        items = [read()]
         while self.take(","):
-            values.append(self._value(column, label))
+            items.append(read())
         self.expect(")")
-        return ", ".join(values)
+        return items
 
     def _value(self, column: Column, label: str) -> str:
         """A value as SQL."""
         token = self._read()
-        if column.kind == "time":
-            return self._time(token)
         if column.kind == "number":
             if token.kind != "number" or "." in token.text or len(token.text.lstrip("+-")) > _MOST_DIGITS:
                 raise self.error(f"expected a whole number of at most {_MOST_DIGITS} digits", token)
@@ -247,16 +262,32 @@ class _Reader:
             raise self.error("expected a text in quotes", token)
         return _quoted(_unquoted(token.text))
 
-    def _time(self, token: _Token) -> str:
+    def _compared_times(self, column: str, sign: str) -> str:
+        if not sign.endswith("in"):
+            return _OF_SPANS[sign].format(column, *self._span())
+        is_in = sign == "in"
+        each = [_OF_SPANS["=" if is_in else "!="].format(column, *span) for span in self._list(self._span)]
+        return f"({(' OR ' if is_in else ' AND ').join(each)})"
+
+    def _span(self) -> tuple[str, str]:
+        """The first and the last moment of a time as SQL: a date alone is the whole day."""
+        token = self._read()
+        text = _unquoted(token.text)
         try:
-            moment = datetime.fromisoformat(_unquoted(token.text))
+            first = last = datetime.fromisoformat(text)
         except ValueError:
             raise self.error("expected a time, such as 2024-01-31 or 2024-01-31T12:00:00Z", token) from None
+        if len(text) <= _LONGEST_DATE:
+            last = datetime.combine(first, time.max)
         try:
-            moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+            return _timestamp(first), _timestamp(last)
         except OverflowError:
             raise self.error("expected a time that has years 1 to 9999 in UTC as well", token) from None
-        return f"timestamp '{moment.replace(tzinfo=None).isoformat(sep=' ')}'"
+
+
+def _timestamp(moment: datetime) -> str:
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return f"timestamp '{moment.replace(tzinfo=None).isoformat(sep=' ')}'"
 
 
 def _unquoted(text: str) -> str:
