@@ -21,7 +21,7 @@ from turnwise._utils.files import atomic_path
 from turnwise.store.adding import delete_conversations
 from turnwise.store.damage import naming_damage
 from turnwise.store.indexing import RETENTION, tidy
-from turnwise.store.lance_table import LanceTable
+from turnwise.store.lance_table import LanceTable, Tables
 from turnwise.store.reindexing import ERASED, other_folders, switch
 from turnwise.store.state import write_state
 from turnwise.store.tables import FIRST_FOLDER, Transaction, create_tables, transaction
@@ -35,8 +35,8 @@ OVERVIEW_FILE = "groups.json"  # its groups in brief
 def erase(path: Path, changes: Transaction, ids: list[str], progress: Callable[[int], None] | None) -> int:
     """Delete conversations, and remove every byte of them and of all that was deleted or replaced before.
 
-    If the process is killed, the store is sound, and the same call finishes the work. If nothing was ever deleted,
-    nothing is written.
+    If the process is killed, the store is sound, and the same call finishes the work. Tables from which nothing was
+    ever deleted stay as they are.
 
     Args:
         path: The store.
@@ -48,9 +48,16 @@ def erase(path: Path, changes: Transaction, ids: list[str], progress: Callable[[
         How many of the conversations there were.
     """
     count = delete_conversations(changes, ids)
-    old = changes.tables
-    if changes.is_pristine and not other_folders(path, old.state):
-        return 0
+    if not changes.is_pristine or other_folders(path, changes.tables.state):
+        _write_anew(path, changes.tables, progress)
+    _forget_words(path / GROUPS_FILE)
+    for name in (FINDINGS_FILE, OVERVIEW_FILE):
+        (path / name).unlink(missing_ok=True)
+    return count
+
+
+def _write_anew(path: Path, old: Tables, progress: Callable[[int], None] | None) -> None:
+    """Write the current rows into a new folder, switch to it, and remove all others."""
     for folder in other_folders(path, old.state):
         shutil.rmtree(folder)
     copy = path / f"{ERASED}{uuid4().hex[:12]}"  # a new name each time, since LanceDB may cache by path
@@ -63,12 +70,8 @@ def erase(path: Path, changes: Transaction, ids: list[str], progress: Callable[[
         copying.commit(commits=0)
         tidy(copying, RETENTION)
     state = switch(path, copy)
-    _forget_words(path / GROUPS_FILE)
-    for name in (FINDINGS_FILE, OVERVIEW_FILE):
-        (path / name).unlink(missing_ok=True)
-    for folder in other_folders(path, state):  # at last: as long as there are some, this is not finished
+    for folder in other_folders(path, state):
         shutil.rmtree(folder)
-    return count
 
 
 def _copy(source: LanceTable, target: LanceTable, progress: Callable[[int], None] | None) -> None:
