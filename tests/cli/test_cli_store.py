@@ -53,6 +53,59 @@ def test_a_time_that_cannot_be_read_is_told_with_its_file(talks, tiny_encoder_pa
     assert result.exit_code == 1 and f"error: {talks}: z5, message 0: the label 'time' is 'soon'" in result.output
 
 
+def written(path: Path, *said: str, **labels: object) -> Path:
+    rows = [{**labels, "messages": [{"role": "user", "content": text} for text in texts.split("; ")]} for texts in said]
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+def exported(store: Path) -> list[str]:
+    out = store.parent / "out.jsonl"
+    succeed("export", store, "--out", out, "--force")
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    return sorted("; ".join(message["content"] for message in row["messages"]) for row in rows)
+
+
+def test_customers_whose_ids_are_redacted_stay_apart_and_are_known_again(
+    tiny_encoder_path: Path, tmp_path: Path
+) -> None:
+    into = ["--store", tmp_path / "new", "--redact", "emails,phones"]
+    monday = written(tmp_path / "wa.jsonl", "monday", id="+4917055510351")
+    succeed("index", monday, *into, "--model", tiny_encoder_path)
+    succeed("index", written(tmp_path / "wb.jsonl", "tuesday", id="+4917055510352"), *into)
+    assert exported(tmp_path / "new") == ["monday", "tuesday"]
+    more = written(tmp_path / "wc.jsonl", "monday; wednesday", id="+4917055510351")
+    assert "1 have grown" in succeed("index", more, *into)
+    assert exported(tmp_path / "new") == ["monday; wednesday", "tuesday"]
+    assert "49170" not in (tmp_path / "out.jsonl").read_text()
+    key = tmp_path / "new" / "ids.key"
+    assert key.stat().st_mode & 0o77 == 0
+    key.write_bytes(b"short")
+    assert "copy it back from a backup" in run("index", more, *into).output
+
+
+def test_the_key_for_ids_is_put_into_no_other_folder(talks: Path, tmp_path: Path) -> None:
+    result = run("index", talks, "--store", tmp_path, "--redact", "emails")
+    assert result.exit_code == 1 and not (tmp_path / "ids.key").exists()
+
+
+@pytest.mark.parametrize("redact", [(), ("--redact", "emails")])
+def test_files_without_ids_do_not_replace_each_other(tiny_encoder_path: Path, tmp_path: Path, redact: tuple) -> None:
+    name, into = "ann@x.org.jsonl", ["--store", tmp_path / "new", *redact]
+    monday = written(tmp_path / "mon" / name, "one", "two")
+    succeed("index", monday, *into, "--model", tiny_encoder_path)
+    tuesday = written(tmp_path / "tue" / name, "one; more", "three", "four")
+    result = run("index", tuesday, *into)
+    assert result.exit_code == 1 and f"tue/{name}: the store already has another conversation" in result.output
+    assert ("'ann@x.org-2'" in result.output) == (not redact)
+    assert exported(tmp_path / "new") == ["one", "two"]
+    assert "2 were already there" in succeed("index", monday, *into)
+    assert "1 have grown" in succeed("index", written(monday, "one", "two; more", "three"), *into)
+    succeed("index", tuesday.rename(tmp_path / "tuesday.jsonl"), *into)
+    assert exported(tmp_path / "new") == ["four", "one", "one; more", "three", "three", "two; more"]
+
+
 def test_search_at_each_level(store) -> None:
     assert "my card is lost" in succeed("search", store, "my card is lost")
     hits = printed("search", store, "my card", "--where", "label.domain = 'bank'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -249,7 +250,7 @@ def test_texts_speakers_ids_and_labels_are_redacted_and_nothing_is_cached(talk: 
     redact = f"emails,phones,names={talk.parent / 'names.txt'}"
     (row,) = read_conversations(talk, on_error="skip", redact=redact).to_list()
     assert without_none(row) == {
-        "id": "conversation-1",
+        "id": Redaction(("emails",)).identifier("jane@x.org"),
         "messages": [
             {"role": "[email]", "content": "I am [name]: [phone]", "to": ["[email]"]},
             {"role": "[email] 2", "content": "hello", "phone": 7},
@@ -260,6 +261,32 @@ def test_texts_speakers_ids_and_labels_are_redacted_and_nothing_is_cached(talk: 
     kept = b"".join(path.read_bytes() for path in own_cache.rglob("*") if path.is_file())
     assert b"hello" in kept and b"talk.jsonl:2" in kept
     assert [secret for secret in SECRETS if secret.encode() in kept] == []
+
+
+def test_ids_become_pseudonyms_that_only_their_key_gives_again(own_cache: Path) -> None:
+    of_a_key = Redaction(("emails",), id_key=b"1" * 32)
+    pseudonym = of_a_key.identifier("jane@x.org")
+    assert "jane" not in pseudonym and of_a_key.identifier("ticket-7") == "ticket-7"
+    assert Redaction(("emails",), id_key=b"1" * 32).identifier("jane@x.org") == pseudonym
+    kept = Redaction(("emails",))
+    names = {redaction.identifier(name) for redaction in (of_a_key, kept) for name in ("jane@x.org", "bob@x.org")}
+    assert len(names) == 4
+    assert Redaction(("emails",)).identifier("jane@x.org") == kept.identifier("jane@x.org")  # kept beside the cache
+    assert b"1" * 32 not in repr(of_a_key).encode() and "1" * 32 not in of_a_key.key
+
+
+def test_workers_make_the_same_pseudonyms(own_cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    redaction = Redaction(("emails",))
+    sent = copy(redaction)  # by the state that pickling sends
+    here = redaction.identifier("jane@x.org")
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path / "elsewhere"))
+    assert sent.identifier("jane@x.org") == here
+
+
+def test_names_of_files_that_are_personal_give_no_ids(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "jane@x.org.jsonl", [{"messages": [{"role": "u", "content": "a"}]}] * 2)
+    names = read_conversations(path, redact="emails")["id"]
+    assert len(set(names)) == 2 and "jane" not in "".join(names)
 
 
 def test_what_is_no_text_or_whole_number_stays(tmp_path: Path) -> None:

@@ -486,3 +486,12 @@ def test_a_store_of_0_1_0_whose_indexes_lancedb_kept(filled, monkeypatch) -> Non
     assert {index.index_type for index in opened.tables().messages.inner.list_indices()} == {"FTS"}
     assert opened.stats().indexes["vector"]
     assert opened.search_messages("my order is late")[0].text == expected[0].text
+
+
+def test_a_file_without_ids_replaces_no_other_conversation(filled, tmp_path) -> None:
+    (tmp_path / "chats.jsonl").write_text('{"messages": [{"role": "user", "content": "one"}]}')
+    store = filled(tmp_path / "chats.jsonl")
+    (tmp_path / "chats.jsonl").write_text('{"messages": [{"role": "user", "content": "two"}]}')
+    with pytest.raises(ValueError, match=r"chats\.jsonl: the store already has another conversation 'chats-1'"):
+        store.add(tmp_path / "chats.jsonl")
+    assert store.get("chats-1")["messages"][0]["content"] == "one"

@@ -166,8 +166,8 @@ def write_sample_report(folder: Path) -> bool:
 
     discard(store := folder / "conversations.store")
     opened = ConversationStore.open(store, encoder=folder / "model")
-    conversations = read_conversations(data := folder / "conversations.jsonl")
-    fill(opened, conversations.select(range(min(_SHOWN, len(conversations)))), [data])
+    conversations = read_conversations(folder / "conversations.jsonl")
+    fill(opened, conversations.select(range(min(_SHOWN, len(conversations)))), {})
     _write(build_report(opened), folder / "report", force=True)
     return True
 
@@ -207,7 +207,7 @@ def explored_store(
     data: list[Path] | None, store: str | None, reading: Reading, model: str | None, command: str
 ) -> ConversationStore:
     """Put the data into a store, and return the store that a command shows."""
-    from turnwise.store import ConversationStore
+    from turnwise.store import ConversationStore, id_key
     from turnwise.store.state import STATE_FILE
 
     if not data:
@@ -219,9 +219,10 @@ def explored_store(
             raise ValueError(f"{path} is a store: turnwise {command} --store {path}")
     if store is None:
         store = f"{_stem(data[0])}.store"
-    conversations = reading.read(data, None if is_url(store) else Path(store))
+    key = id_key(store) if reading.redact else None
+    conversations = reading.read(data, None if is_url(store) else Path(store), key)
     opened = ConversationStore.open(store, encoder=model)
-    report = fill(opened, conversations, data)
+    report = fill(opened, conversations, reading.files_by_name(data, key))
     there = f"{report.unchanged:,} of them were there" if report.unchanged else "all new"
     note(
         f"{store}: read {len(conversations):,} conversations, {there}; embedded {report.messages:,} messages. "

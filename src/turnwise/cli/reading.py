@@ -78,10 +78,13 @@ class Reading:
             check_apart(output, paths)
         find_files(paths, self.options.format)
 
-    def read(self, paths: str | os.PathLike[str] | list[Path], output: Path | None = None) -> Dataset:
+    def read(
+        self, paths: str | os.PathLike[str] | list[Path], output: Path | None = None, id_key: bytes | None = None
+    ) -> Dataset:
         """Read the conversations of files, folders or globs; the output must not be one of them.
 
-        Of a table whose columns are not named, but leave no doubt, these are told and read.
+        Ids that hold personal data become pseudonyms by the key. Of a table whose columns are not named, but leave no
+        doubt, these are told and read.
         """
         from turnwise.data.conversations import read_conversations
         from turnwise.data.reading.detection import UnknownLayout
@@ -89,10 +92,23 @@ class Reading:
 
         if output is not None:
             check_apart(output, paths)
+        keyed = self._keyed(id_key)
         try:
-            return read_conversations(paths, **self.arguments)
+            return read_conversations(paths, **{**self.arguments, **keyed})
         except UnknownLayout as unknown:
-            return read_conversations(paths, **self._with_columns(unknown).arguments)
+            return read_conversations(paths, **{**self._with_columns(unknown).arguments, **keyed})
+
+    def files_by_name(self, paths: list[Path], id_key: bytes | None = None) -> dict[str, str]:
+        """The files by the beginning of the ids that their conversations get if they have none."""
+        from turnwise.data.reading.loop import files_by_name
+        from turnwise.data.reading.options import ReadingOptions
+
+        return files_by_name(paths, ReadingOptions.of(**{**self.arguments, **self._keyed(id_key)}))
+
+    def _keyed(self, id_key: bytes | None) -> dict[str, Any]:
+        from turnwise.data.redaction import Redaction
+
+        return {"redact": None if self.redact is None else Redaction.parse(self.redact, id_key)}
 
     def rows(self, paths: str | os.PathLike[str] | list[Path]) -> Iterator[dict[str, Any]]:
         """The same conversations one at a time, without `datasets`, which takes a second to load."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -74,17 +75,18 @@ def index(
     Example: `turnwise index chats.jsonl --store talks`
     """
     quiet_transformers()
-    from turnwise.store import ConversationStore
+    from turnwise.store import ConversationStore, id_key
     from turnwise.store.opening import folder_of
 
     target = folder_of(store)
     reading.check(data, target)
     _refuse_tables_of_groups(data, reading, store)
     encoder_folder(model)
-    conversations = reading.read(data, target)
+    key = id_key(target) if reading.redact else None
+    conversations, files = reading.read(data, target, key), reading.files_by_name(data, key)
     keep_little_free_memory()
     opened = ConversationStore.open(store, encoder=model, pooling=pooling, tokenizer=tokenizer, language=language)
-    report = fill(opened, conversations, data, cache)
+    report = fill(opened, conversations, files, cache)
     if json_output:
         _print_json(asdict(report))
     else:
@@ -94,11 +96,14 @@ def index(
         )
 
 
-def fill(store: ConversationStore, conversations: Dataset, data: list[Path], cache: bool = True) -> AddReport:
-    """Put conversations into a store, showing progress; errors name the files that they were read from."""
+def fill(store: ConversationStore, conversations: Dataset, files: Mapping[str, str], cache: bool = True) -> AddReport:
+    """Put conversations of files into a store, showing progress; the files are by their names in ids made up of them."""
     from turnwise.data.languages import advice
     from turnwise.encoders.folders import DEFAULT_ENCODER
+    from turnwise.store.made_up_ids import check_made_up, file_of
 
+    made_up = [row for row, name in enumerate(conversations["id"]) if file_of(name, files)]
+    check_made_up(store.tables(), conversations.select(made_up), files)
     if repeated := len(conversations) - len(set(conversations["id"])):
         note(f"{repeated:,} ids of conversations occur before: only the last of each is kept, so give each its own")
     if store.tables().state.encoder == DEFAULT_ENCODER and (foreign := advice(conversations, "--model")):
@@ -107,8 +112,8 @@ def fill(store: ConversationStore, conversations: Dataset, data: list[Path], cac
         with progress_of("indexing conversations", len(conversations)) as advance:
             report = store.add(conversations, progress=advance, cache=cache)
     except ConversationError as error:
-        files = str(data[0]) if len(data) == 1 else f"one of {len(data):,} files"
-        raise ConversationError(f"{files}: {error.where}", error.problem) from None
+        read = next(iter(files.values())) if len(files) == 1 else f"one of {len(files):,} files"
+        raise ConversationError(f"{read}: {error.where}", error.problem) from None
     store.compact()  # even if nothing is new: a killed command may have left it undone
     return report
 

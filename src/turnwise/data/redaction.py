@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
+from turnwise._compat import datasets_cache
+from turnwise._utils.kept_key import kept_key
 from turnwise._utils.texts import listed
 from turnwise.data.personal.bank_numbers import cards, ibans
 from turnwise.data.personal.names import names_finder
@@ -29,6 +34,7 @@ PATTERNS: dict[str, tuple[str, Finder]] = {
     "ips": ("[ip]", ips),
 }
 _PATTERNS_VERSION = 3  # raised when patterns change, so that files which were read with older patterns are read again
+_PSEUDONYM_DIGITS = 32  # 128 bits, so that different ids do not meet
 _NAME = "[name]"
 _LONGEST_NAME = 200
 
@@ -41,6 +47,8 @@ class Redaction:
         patterns: Names in ``PATTERNS``.
         names: A text file with a name a line: each is redacted wherever it stands as a whole.
         persons: A model of spaCy that finds names of people in running text (extra ``redact``).
+        id_key: The secret from which pseudonyms of ids are made, such as that of a store (`turnwise.store.id_key`); by
+            default one that is kept beside the cache of files.
 
     Raises:
         ValueError: Nothing is to be redacted, a pattern is unknown, or a file or model is missing.
@@ -49,6 +57,7 @@ class Redaction:
     patterns: tuple[str, ...] = ()
     names: str | os.PathLike[str] | None = None
     persons: str | None = None
+    id_key: bytes | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         unknown = [name for name in listed(self.patterns, "patterns") if name not in PATTERNS]
@@ -59,8 +68,12 @@ class Redaction:
         self.key  # noqa: B018 (a missing file or model is an error at once)
 
     @classmethod
-    def parse(cls, text: str) -> Redaction:
+    def parse(cls, text: str, id_key: bytes | None = None) -> Redaction:
         """A redaction from ``emails,phones,names=people.txt``; ``all`` stands for all of ``PATTERNS``.
+
+        Args:
+            text: What is redacted.
+            id_key: As for the class.
 
         Raises:
             ValueError: As for the class.
@@ -77,7 +90,7 @@ class Redaction:
                 given[kind] = value
             else:
                 patterns += PATTERNS if part == "all" else [part]
-        return cls(tuple(dict.fromkeys(patterns)), **given)
+        return cls(tuple(dict.fromkeys(patterns)), **given, id_key=id_key)
 
     def __str__(self) -> str:
         named = {"names": self.names, "persons": self.persons}
@@ -85,10 +98,25 @@ class Redaction:
 
     @cached_property
     def key(self) -> str:
-        """A key that differs between redactions; it contains no name."""
+        """A key that differs between redactions; it contains no name and no secret."""
         names = blake2b("\n".join(self._names).encode(), digest_size=8).hexdigest() if self.names else ""
         patterns = ",".join(sorted(self.patterns))
-        return f"{patterns};{_PATTERNS_VERSION};{names};{model_version(self.persons) if self.persons else ''}"
+        persons = model_version(self.persons) if self.persons else ""
+        id_key = blake2b(self.id_key, digest_size=8).hexdigest() if self.id_key else ""
+        return f"{patterns};{_PATTERNS_VERSION};{names};{persons};{id_key}"
+
+    @cached_property
+    def _secret(self) -> bytes:
+        if self.id_key is not None:
+            return self.id_key
+        file = datasets_cache() / "turnwise-ids.key"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{file}.lock"):
+            return kept_key(file)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Workers on other machines have the same secret."""
+        return {**self.__dict__, "id_key": self._secret}
 
     @cached_property
     def _names(self) -> list[str]:
@@ -133,12 +161,11 @@ class Redaction:
         spans = ((word, span) for word, find in self._finders for span in find(plain.text))
         return merged((*plain.as_written(span), word) for word, span in spans)
 
-    def conversation(self, row: dict[str, Any], number: str) -> dict[str, Any]:
+    def conversation(self, row: dict[str, Any]) -> dict[str, Any]:
         """A checked conversation with placeholders in texts, speakers and labels.
 
-        An id with personal data becomes ``conversation-<number>``. The number of speakers does not change: if two get
-        the same placeholder, the second is called ``[email] 2``. A numeric label that looks like personal data is left
-        out.
+        An id with personal data becomes a pseudonym. The number of speakers does not change: if two get the same
+        placeholder, the second is called ``[email] 2``. A numeric label that looks like personal data is left out.
         """
         speakers = _Speakers(self.text)
         messages = [
@@ -149,8 +176,13 @@ class Redaction:
             }
             for message in row["messages"]
         ]
-        identifier = row["id"] if self.text(row["id"]) == row["id"] else f"conversation-{number}"
-        return {"id": identifier, "messages": messages, **self._labels(row, ("id", "messages"))}
+        return {"id": self.identifier(row["id"]), "messages": messages, **self._labels(row, ("id", "messages"))}
+
+    def identifier(self, name: str) -> str:
+        """The same name if it holds no personal data, else ``conversation-`` and a keyed hash of it."""
+        if self.text(name) == name:
+            return name
+        return f"conversation-{hmac.digest(self._secret, name.encode(), 'sha256').hex()[:_PSEUDONYM_DIGITS]}"
 
     def _labels(self, row: dict[str, Any], others: Iterable[str]) -> dict[str, Any]:
         return {name: self._label(value) for name, value in row.items() if name not in others}

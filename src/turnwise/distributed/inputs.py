@@ -46,7 +46,7 @@ class InputFile:
             shown = str(file)
             try:
                 source = Source(file, encoding=options.encoding)
-                yield from rows_of_file(source, options, self.name, RowChecker(), skipped, f"{self.number}-")
+                yield from rows_of_file(source, options, self.name, RowChecker(), skipped)
             except ConversationError as error:
                 kind = BadRowError if isinstance(error, BadRowError) else ConversationError
                 raise kind(error.where.replace(shown, self.path), error.problem) from None

@@ -10,6 +10,7 @@ from turnwise.store.hits import (
     StoreStats,
     hits_table,
 )
+from turnwise.store.id_key import id_key
 from turnwise.store.state import StoreError, StoreLockedError
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "StoreLockedError",
     "StoreStats",
     "hits_table",
+    "id_key",
 ]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from turnwise._utils.texts import listed
+from turnwise.data.reading.files import is_paths
 from turnwise.store.adding import add_batch, batches, delete_conversations
 from turnwise.store.annotations import (
     Annotation,
@@ -25,6 +26,7 @@ from turnwise.store.erasing import erase
 from turnwise.store.exported import without_sample_labels
 from turnwise.store.hits import AddReport
 from turnwise.store.indexing import RETENTION, tidy, tidy_if_due
+from turnwise.store.made_up_ids import check_made_up
 from turnwise.store.opening import folder_of, other_encoder, store_encoder
 from turnwise.store.reading import conversations_of
 from turnwise.store.reindexing import forget_old, reindex
@@ -174,12 +176,17 @@ class ConversationStore(StoreReader):
             cache: Keep the vectors of messages for next time, see `VectorCache`.
 
         Raises:
-            ConversationError: A row has no id or no messages; those before it may have been added.
+            ConversationError: A row has no id or no messages; those before it may have been added. Or an id was made of
+                the name of its file, and the store has another conversation under it; nothing was added.
             StoreError: The store is read-only, or another process is writing to it.
         """
         from turnwise.data.conversations import rows_of
+        from turnwise.data.reading.loop import files_by_name
+        from turnwise.data.reading.options import ReadingOptions
 
         with self._changes() as changes:
+            if is_paths(data):
+                check_made_up(changes.tables, rows_of(data), files_by_name(data, ReadingOptions()))
             report = self._add(changes, rows_of(data), progress, cache)
         if report.lost:
             _log.warning(

@@ -74,15 +74,20 @@ def create_store(path: Path, encoder: StoreEncoder, tokenizer: str, language: st
     Raises:
         StoreError: The folder holds something else.
     """
-    # If there is a lock, a process was killed while it made the store.
-    if path.exists() and not (path / LOCK_FILE).is_file() and (not path.is_dir() or any(path.iterdir())):
-        raise StoreError(f"{path} holds something other than a store: choose another folder")
+    check_free(path)
     path.mkdir(parents=True, exist_ok=True)
     with writer_lock(path, LOCK_SECONDS):
         if state_stamp(path) is None:  # no other process made it meanwhile
             if holds_rows(path):
                 raise no_store(path)
             write_state(path, create_tables(path, new_state(encoder, tokenizer, language)))
+
+
+def check_free(path: Path) -> None:
+    """Raise `StoreError` if the folder holds something other than a store."""
+    # If there is a lock, a process was killed while it made the store.
+    if path.exists() and not (path / LOCK_FILE).is_file() and (not path.is_dir() or any(path.iterdir())):
+        raise StoreError(f"{path} holds something other than a store: choose another folder")
 
 
 class Reader:

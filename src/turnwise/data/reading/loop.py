@@ -17,6 +17,7 @@ from turnwise._utils.progress import SafeConsole, shows_progress
 from turnwise.data.reading.archives import shown
 from turnwise.data.reading.checking import RowChecker
 from turnwise.data.reading.damage import DAMAGE, damage_of
+from turnwise.data.reading.files import Paths, find_files
 from turnwise.data.reading.format import Format
 from turnwise.data.reading.joined import joined_logs
 from turnwise.data.reading.options import OnError, ReadingOptions
@@ -96,7 +97,6 @@ def rows_of_file(
     name: str,
     checker: RowChecker,
     skipped: SkippedRows,
-    series: str = "",
     chosen: Format | None = None,
 ) -> Iterator[dict[str, Any]]:
     """The conversations of one file, checked and redacted; problems go to ``skipped``.
@@ -107,14 +107,13 @@ def rows_of_file(
         name: The prefix of default ids; "" if every conversation must have an id of its own.
         checker: Remembers the labels of all files that are read together.
         skipped: Counts what is left out and what is kept.
-        series: A prefix for the numbers in redacted ids, to tell apart those of files that are counted separately.
         chosen: Its format, if that is known.
 
     Raises:
         ConversationError: A problem while rows must not be skipped.
     """
     try:
-        yield from _rows(source, options, name, checker, skipped, series, chosen)
+        yield from _rows(source, options, name, checker, skipped, chosen)
     except ConversationError as error:
         skipped.add(error)
     except tuple(DAMAGE) as error:
@@ -127,10 +126,10 @@ def _rows(
     name: str,
     checker: RowChecker,
     skipped: SkippedRows,
-    series: str,
     chosen: Format | None,
 ) -> Iterator[dict[str, Any]]:
     chosen, redaction = chosen or options.format_of(source), options.redaction
+    name = redaction.identifier(name) if redaction is not None else name
     _log.info("reading %s as %s", source.name, chosen.name)
     is_empty = True
     for number, raw in _records(chosen, source):
@@ -146,7 +145,7 @@ def _rows(
         else:
             for row in rows:
                 skipped.kept += 1
-                yield redaction.conversation(row, f"{series}{skipped.kept}") if redaction is not None else row
+                yield redaction.conversation(row) if redaction is not None else row
         source.tick()
     if is_empty:
         raise ConversationError(source.name, f"the file is empty; expected {chosen.layout}")
@@ -169,6 +168,12 @@ def default_names(files: Sequence[Path]) -> dict[Path, str]:
         depth += 1
         names |= {file: "/".join(file.parts[-depth:]) for file, name in names.items() if name in repeated}
     return names
+
+
+def files_by_name(paths: Paths, options: ReadingOptions) -> dict[str, str]:
+    """The files that paths stand for, by the beginning of their default ids."""
+    names, redaction = default_names(find_files(paths, options.format)), options.redaction
+    return {redaction.identifier(name) if redaction else name: shown(str(file)) for file, name in names.items()}
 
 
 def _records(chosen: Format, source: Source) -> Iterator[tuple[int, Any]]:

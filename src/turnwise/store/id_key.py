@@ -1,0 +1,34 @@
+"""The key of a store for pseudonyms of ids."""
+
+from __future__ import annotations
+
+import os
+
+from turnwise._utils.kept_key import kept_key
+from turnwise.errors import error_line
+from turnwise.store.opening import folder_of
+from turnwise.store.state import LOCK_SECONDS, not_permitted, writer_lock
+from turnwise.store.tables import check_free
+
+_FILE = "ids.key"
+
+
+def id_key(path: str | os.PathLike[str]) -> bytes:
+    """The key by which ids that hold personal data become pseudonyms in a store: see `turnwise.data.Redaction`.
+
+    It is made when it is first needed, also for a store that is yet to be made.
+
+    Raises:
+        StoreError: The folder holds something other than a store, or this user must not read or write the key.
+        ValueError: The key is damaged.
+    """
+    path = folder_of(path)
+    file = path / _FILE
+    try:
+        if file.exists():
+            return kept_key(file)
+        check_free(path)
+        with writer_lock(path, LOCK_SECONDS):
+            return kept_key(file)
+    except PermissionError as error:
+        raise not_permitted(path, error_line(error)) from None
