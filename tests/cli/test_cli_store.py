@@ -112,8 +112,14 @@ def test_search_at_each_level(store) -> None:
     assert [(hit["conversation"], hit["turn"], hit["labels"]) for hit in hits] == [("second", 0, {"intent": "lost"})]
     assert [hit["text"] for hit in printed("search", store, "cards", "--mode", "text")] == ["my card is lost"]
     assert printed("search", store, "i want a pizza", "--level", "conversation", "--limit", 1)[0]["turns"] == 2
-    replies = printed("search", store, "i want a pizza", "--level", "reply", "--where", "role = 'bot'")
+    replies = printed("search", store, "i want a pizza", "--level", "reply")
     assert [hit["text"] for hit in replies] == ["which"]
+
+
+def test_replies_from_a_store_are_said_by_whoever_speaks_next(store, tiny_encoder_path, tmp_path) -> None:
+    chat = written(tmp_path / "chat.jsonl", "i want a pizza")
+    succeed("reply", tiny_encoder_path, "--store", store, "--conversation", chat, "--json", tmp_path / "best.json")
+    assert [hit["role"] for hit in json.loads((tmp_path / "best.json").read_text())] == ["bot"]
 
 
 def test_search_shows_mistakes_in_one_line(store, tmp_path) -> None:

@@ -161,7 +161,7 @@ def test_searches_give_what_the_store_gives(serving: Running, tmp_path: Path) ->
                 "conversation": {"query": "the card", "level": "conversation"},
             }.items()
         }
-        next_ = client.post("/v1/next", json={"messages": CARD["messages"][:1], "where": "role = 'assistant'"}).json()
+        next_ = client.post("/v1/next", json={"messages": CARD["messages"][:1]}).json()
     store = turnwise.ConversationStore.open(tmp_path / "talks", create=False)
     expected = store.search_messages("the card", limit=3)
     assert [(hit["conversation"], hit["turn"]) for hit in answers["vector"]] == [

@@ -56,7 +56,7 @@ def test_instructions_are_labels_as_in_files(serving: Running) -> None:
 @pytest.mark.parametrize(
     ("path", "hits", "further"),
     [
-        ("/v1/next", "replies", {}),
+        ("/v1/next", "replies", {"speaker": "assistant"}),
         ("/v1/next", "replies", {"candidates": ["thanks", "bye"]}),
         ("/v1/search", "results", {"level": "conversation"}),
         ("/v1/search", "results", {"level": "conversation"}),

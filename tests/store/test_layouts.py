@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def test_messages_of_all_layouts_are_stored_as_they_are_read_from_files(filled, 
 
 
 def test_searches_take_messages_of_all_layouts(store) -> None:
-    for search in (store.search_conversations, store.next_replies):
+    for search in (store.search_conversations, partial(store.next_replies, speaker="assistant")):
         hits, expected = search(LAYOUTS), search(PLAIN)
         assert [hit.conversation for hit in hits] == [hit.conversation for hit in expected]
 

@@ -8,7 +8,7 @@ from sentence_transformers import SentenceTransformer
 
 from turnwise.encoders.reply_head import ReplyHead
 from turnwise.replies.reply_model import ReplyModel
-from turnwise.store import ConversationStore, hits_table
+from turnwise.store import SQL, ConversationStore, hits_table
 
 
 def test_messages_by_vector(store, conversations, tiny_encoder) -> None:
@@ -117,9 +117,10 @@ def test_next_replies_are_those_of_the_reply_model(
         encoder = tiny_encoder if kind == "plain" else with_views(tiny_encoder, kind)
     store = ConversationStore.open(tmp_path / "talks", encoder=encoder)
     store.add(conversations)
-    texts = list(dict.fromkeys(message["content"] for row in conversations for message in row["messages"]))
+    said = [message for row in conversations for message in row["messages"]]
     model = ReplyModel(encoder)
     for speaker in ("user", "assistant"):
+        texts = list(dict.fromkeys(message["content"] for message in said if message["role"] == speaker))
         context = conversations[4]["messages"][:4]
         running = model.start(speaker)
         for message in context:
@@ -129,10 +130,26 @@ def test_next_replies_are_those_of_the_reply_model(
         hits = store.next_replies(context, limit=len(texts), speaker=speaker, **settings)
         assert [hit.text for hit in hits] == [text for _, text in expected]
         np.testing.assert_allclose([hit.score for hit in hits], [score for score, _ in expected], atol=1e-5)
-    everything = store.next_replies(context, limit=50, distinct=False, **settings)
+    everything = store.next_replies(context, where="role != 'nobody'", limit=50, distinct=False, **settings)
     assert len(everything) == store.stats().messages
-    roles = {hit.role for hit in store.next_replies(context, where="role = 'assistant'", **settings)}
-    assert roles == {"assistant"}
+
+
+def test_next_replies_are_said_by_whoever_speaks_next(store) -> None:
+    def roles(said: list[str], **settings) -> set[str]:
+        messages = [{"role": role, "content": "hello"} for role in said]
+        return {hit.role for hit in store.next_replies(messages, limit=50, **settings)}
+
+    everyone = {"user", "assistant", "supervisor"}
+    assert roles(["user"]) == {"assistant", "supervisor"}  # someone else
+    assert roles(["assistant", "user", "user"]) == {"assistant"}
+    assert roles(["user", "assistant"], where="label.none = 'x' or turn < 9") == {"user"}
+    assert roles(["user"], speaker="supervisor") == {"supervisor"}
+    for names_a_role in ("role != 'nobody'", "speaker in ('user', 'assistant', 'supervisor')", SQL("role <> ''")):
+        assert roles(["user"], where=names_a_role) == everyone
+    assert roles(["assistant", "user"], where="text != 'role'") == {"assistant"}
+    # all messages where the one who speaks next has said nothing
+    assert roles(["it's me", "user"]) == everyone
+    assert roles(["user"], where="conversation = 'talk-3'") == {"user"}
 
 
 def test_replies_that_are_not_repeated_are_as_many_as_asked_for(filled) -> None:

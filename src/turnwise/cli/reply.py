@@ -34,7 +34,11 @@ def reply(
     conversation: ConversationFile,
     candidates: Candidates = None,
     store: Annotated[
-        str | None, typer.Option("--store", help="A store whose messages are the candidates, instead of --candidates.")
+        str | None,
+        typer.Option(
+            "--store",
+            help="A store whose messages by the next speaker are the candidates, instead of --candidates.",
+        ),
     ] = None,
     where: Where = None,
     id: OtherId = None,

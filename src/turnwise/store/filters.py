@@ -134,6 +134,16 @@ def ids_among(ids: Iterable[str]) -> str:
     return f"conversation IN ({', '.join(map(_quoted, ids))})"
 
 
+def said_by(role: str, is_not: bool = False) -> str:
+    """The SQL condition that a message was said by a role, or by any other."""
+    return f"role {'!=' if is_not else '='} {_quoted(role)}"
+
+
+def names_role(condition: str) -> bool:
+    """Whether an SQL condition is about the role of messages."""
+    return re.search(r"\brole\b", re.sub("'(?:[^']|'')*'", "", condition)) is not None
+
+
 def label_entry(name: str, value: object) -> str:
     """A label as an entry of the column ``labels``."""
     return f"{name}={str(value).lower() if isinstance(value, bool) else value}"

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from turnwise.store.filters import names_role, said_by
 from turnwise.store.hits import ConversationHit, MessageHit, ReplyHit
 from turnwise.store.lance_table import Tables
 from turnwise.store.records import labels_of
@@ -40,6 +41,26 @@ def find_messages(
     if is_hybrid:
         rows = rows.sort_by([("score", "descending"), ("conversation", "ascending"), ("turn", "ascending")])[:depth]
     return [_hit(MessageHit, row) for row in rows.slice(offset, limit).to_pylist()]
+
+
+def by_next_speaker(
+    tables: Tables, messages: Sequence[Mapping[str, Any]], speaker: str | None, where: str | None
+) -> str | None:
+    """The condition for what may be said next: also that the next speaker said it, or that the only one so far did not.
+
+    A condition that names a role stays as it is, as does one that no message would fulfil then.
+
+    Args:
+        tables: The tables.
+        messages: The conversation so far, at least one message.
+        speaker: Who speaks next; ``None`` is someone new.
+        where: The condition without a speaker.
+    """
+    if where is not None and names_role(where):
+        return where
+    said = said_by(speaker) if speaker else said_by(messages[-1]["role"], is_not=True)
+    condition = said if where is None else f"({where}) AND {said}"
+    return condition if tables.messages.count_rows(condition) else where
 
 
 def find_replies(

@@ -13,7 +13,7 @@ from turnwise._utils.vectors import unit_vectors
 from turnwise.data.messages import Message, plain_messages
 from turnwise.data.reading.parts import instructions_apart
 from turnwise.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, read_filter
-from turnwise.store.finding import find_conversations, find_messages, find_replies
+from turnwise.store.finding import by_next_speaker, find_conversations, find_messages, find_replies
 from turnwise.store.hits import ConversationHit, MessageHit, ReplyHit, StoreStats
 from turnwise.store.lance_table import Tables
 from turnwise.store.opening import other_encoder, store_encoder
@@ -155,7 +155,10 @@ class StoreReader:
         mode: str | None = None,
         speaker: str | None = None,
     ) -> list[ReplyHit]:
-        """Rank all messages of the store as the next one of a conversation, as `turnwise.ReplyModel` does.
+        """Rank messages of the store as the next one of a conversation, as `turnwise.ReplyModel` does.
+
+        These are the messages of the role that speaks next; if only one has spoken, those of all others. If there are
+        none, or the filter names a role, all that pass the filter are ranked.
 
         Args:
             messages: The conversation so far, ``{"role", "content"}`` each.
@@ -164,17 +167,20 @@ class StoreReader:
             limit: How many to return.
             offset: How many of the best to leave out.
             mode: How to score: a mode of `turnwise.ReplyModel` that is an inner product; by default its first.
-            speaker: Who speaks next; by default the person who spoke before the last speaker.
+            speaker: The role that speaks next; by default the one that spoke before the last speaker.
 
         Raises:
             ValueError: There is no message, a setting is out of range, or the model does not serve the mode.
             FilterError: The filter cannot be read.
         """
+        from turnwise.replies.reply_model import next_speaker
+
         _check_range(limit, offset)
         tables = self.tables()
         plain = _said(messages)
         query = self._encoder(tables.state).reply_query(plain, mode, speaker)
-        return find_replies(tables, query, _condition(where), limit, offset, distinct)
+        condition = by_next_speaker(tables, plain, speaker or next_speaker(plain), _condition(where))
+        return find_replies(tables, query, condition, limit, offset, distinct)
 
     def stats(self) -> StoreStats:
         """Count what the store holds."""

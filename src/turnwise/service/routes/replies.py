@@ -27,13 +27,11 @@ from turnwise.service.service import Service, ServiceOf, with_contents
 class NextRequest(Request):
     """A running conversation, and the replies to choose from."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"messages": EXAMPLE, "where": "role = 'assistant'", "limit": 3}]}
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [{"messages": EXAMPLE, "limit": 3}]})
 
     messages: Conversation
     candidates: Annotated[list[str], Field(min_length=1, fail_fast=True)] | None = Field(
-        None, description="The replies to rank; by default the messages of the store"
+        None, description="The replies to rank; by default what the next speaker said in the store"
     )
     speaker: str | None = Field(None, description="Who speaks next; by default the person before the last speaker")
     mode: str | None = Field(None, description="How to score; by default the first way that the model supports")
