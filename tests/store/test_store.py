@@ -488,6 +488,13 @@ def test_a_store_of_0_1_0_whose_indexes_lancedb_kept(filled, monkeypatch) -> Non
     assert opened.search_messages("my order is late")[0].text == expected[0].text
 
 
+def test_a_store_keeps_its_tokenizer_and_says_so(filled) -> None:
+    store = filled([{"id": "a", "messages": [{"role": "user", "content": "one"}]}], tokenizer="icu")
+    assert ConversationStore.open(store.path, tokenizer="icu").stats().tokenizer == "icu"
+    with pytest.raises(StoreError, match="has the tokenizer icu, not simple, and keeps it"):
+        ConversationStore.open(store.path, tokenizer="simple")
+
+
 def test_a_file_without_ids_replaces_no_other_conversation(filled, tmp_path) -> None:
     (tmp_path / "chats.jsonl").write_text('{"messages": [{"role": "user", "content": "one"}]}')
     store = filled(tmp_path / "chats.jsonl")

@@ -27,7 +27,7 @@ from turnwise.store.exported import without_sample_labels
 from turnwise.store.hits import AddReport
 from turnwise.store.indexing import RETENTION, tidy, tidy_if_due
 from turnwise.store.made_up_ids import check_made_up
-from turnwise.store.opening import folder_of, other_encoder, store_encoder
+from turnwise.store.opening import folder_of, other_encoder, other_tokenizer, store_encoder
 from turnwise.store.reading import conversations_of
 from turnwise.store.reindexing import forget_old, reindex
 from turnwise.store.state import LOCK_SECONDS, StoreError, no_store, state_stamp
@@ -95,7 +95,8 @@ class ConversationStore(StoreReader):
             language: For a new store: the language of the stems and stop words of ``"simple"``.
 
         Raises:
-            StoreError: There is no store, the folder holds something else, or the store has another encoder.
+            StoreError: There is no store, the folder holds something else, or the store has another encoder or another
+                tokenizer.
         """
         path = folder_of(path)
         reader = Reader(path)
@@ -108,6 +109,8 @@ class ConversationStore(StoreReader):
             create_store(path, given, tokenizer, language)
         digest = given.digest() if given is not None else None
         state = reader.tables().state
+        if tokenizer not in ("", state.tokenizer):
+            raise other_tokenizer(path, state, tokenizer)
         if digest not in (None, state.digest):
             raise other_encoder(path, state, str(given and given.name))
         return cls(path, given, digest, read_only)

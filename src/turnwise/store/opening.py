@@ -72,3 +72,12 @@ def other_encoder(path: Path, state: StoreState, name: str) -> StoreError:
         f"{path} holds vectors of {state.encoder} ({state.digest}), not of {name}: open it without naming an encoder, "
         "or move it to the other one with reindex"
     )
+
+
+def other_tokenizer(path: Path, state: StoreState, name: str) -> StoreError:
+    """The error for opening a store with another tokenizer than its own."""
+    has = state.tokenizer or "that will fit its first texts"
+    return StoreError(
+        f"{path} has the tokenizer {has}, not {name}, and keeps it: open it without naming one, or make a new store "
+        f"(turnwise export {path} --out all.jsonl, then turnwise index all.jsonl --store NEW --tokenizer {name})"
+    )

@@ -11,7 +11,8 @@ from turnwise.store.lance_table import Tables
 
 # Of scripts that put no space between words: Thai to Lao, Burmese, Khmer, and those of Chinese, Japanese and Korean.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_MOSTLY, _SOME = 0.2, 0.002  # of all characters
+_MOSTLY = 0.2  # of all characters
+_MANY = 0.1  # of all texts
 _ENGLISH = "English"
 _TOGETHER = 20  # messages, which are too short one by one for a language to be told
 
@@ -49,11 +50,12 @@ def has_text_index(tables: Tables) -> bool:
 
 
 def _fitting_tokenizer(texts: Sequence[str], language: str) -> str:
-    """Pairs of characters for scripts without spaces, words of any language where several occur, else stems."""
-    unspaced = sum(len(_UNSPACED.findall(text)) for text in texts) / (sum(map(len, texts)) or 1)
-    if unspaced > _MOSTLY:
+    """Pairs of characters for scripts without spaces, words of any language where many texts have some, else stems."""
+    unspaced = [len(_UNSPACED.findall(text)) for text in texts]
+    if sum(unspaced) > _MOSTLY * sum(map(len, texts)):
         return "ngram"
-    return "icu" if unspaced > _SOME or (language == _ENGLISH and _is_foreign(texts)) else "simple"
+    is_mixed = sum(map(bool, unspaced)) > _MANY * len(texts)
+    return "icu" if is_mixed or (language == _ENGLISH and _is_foreign(texts)) else "simple"
 
 
 def _is_foreign(texts: Sequence[str]) -> bool:
