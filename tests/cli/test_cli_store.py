@@ -109,7 +109,8 @@ def test_files_without_ids_do_not_replace_each_other(tiny_encoder_path: Path, tm
 def test_search_at_each_level(store) -> None:
     assert "my card is lost" in succeed("search", store, "my card is lost")
     hits = printed("search", store, "my card", "--where", "label.domain = 'bank'")
-    assert [(hit["conversation"], hit["turn"], hit["labels"]) for hit in hits] == [("second", 0, {"intent": "lost"})]
+    labels = {"domain": "bank", "intent": "lost"}
+    assert [(hit["conversation"], hit["turn"], hit["labels"]) for hit in hits] == [("second", 0, labels)]
     assert [hit["text"] for hit in printed("search", store, "cards", "--mode", "text")] == ["my card is lost"]
     assert printed("search", store, "i want a pizza", "--level", "conversation", "--limit", 1)[0]["turns"] == 2
     replies = printed("search", store, "i want a pizza", "--level", "reply")

@@ -313,7 +313,7 @@ def test_a_server_without_a_model_takes_that_of_its_store_and_logs_what_it_holds
         assert f"store mistyped in {tmp_path / 'talk'}; conversations: 0, messages: 0" in caplog.text
         assert client.get("/v1/models").json()["data"][0]["id"] == tiny_encoder_path.name
         answer = client.post("/v1/search?store=talks", json={"query": "card"}).json()
-        assert answer["results"][0]["labels"] == {"intent": "lost"}
+        assert answer["results"][0]["labels"] == {"topic": "card", "intent": "lost"}
 
 
 def test_a_store_of_another_encoder_is_refused_at_the_start(tiny_encoder, tmp_path: Path, caplog) -> None:

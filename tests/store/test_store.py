@@ -82,10 +82,11 @@ def test_conversations_come_back_as_they_were_added(filled, labelled) -> None:
     assert sorted(row["id"] for row in store.export()) == ["it's lost", "refund", "silent"]
     hit = store.search_messages("i want my money back")[0]
     assert hit.time == datetime(2024, 3, 1, 12, tzinfo=UTC)
-    assert hit.labels == {"intent": "refund", "time": "2024-03-01T12:00:00Z"}
+    of_conversation = {"domain": "shop", "tags": ["angry", "new"]}
+    assert hit.labels == {**of_conversation, "intent": "refund", "time": "2024-03-01T12:00:00Z"}
     whole = store.search_conversations(labelled[0]["messages"])[0]
     assert (whole.conversation, whole.turns, whole.speakers) == ("refund", 2, ["user", "agent"])
-    assert whole.labels == {"domain": "shop", "tags": ["angry", "new"]}
+    assert whole.labels == of_conversation
     assert whole.last_time == datetime(2024, 3, 1, 12, 0, 30, tzinfo=UTC)
 
 
@@ -486,6 +487,19 @@ def test_a_store_of_0_1_0_whose_indexes_lancedb_kept(filled, monkeypatch) -> Non
     assert {index.index_type for index in opened.tables().messages.inner.list_indices()} == {"FTS"}
     assert opened.stats().indexes["vector"]
     assert opened.search_messages("my order is late")[0].text == expected[0].text
+
+
+def test_labels_of_a_message_go_before_those_of_its_conversation(filled) -> None:
+    messages = [
+        {"role": "user", "content": "one", "a": 1, "c=d": "e", "tags": ["x"]},
+        {"role": "user", "content": "two"},
+    ]
+    labels = {"a": "no", "b": 7, "is": True, "tags": ["y", "z"], "system": "Be kind."}
+    store = filled([{"id": "a", "messages": messages, **labels}])
+    one, two = sorted(store.search_messages("one"), key=lambda hit: hit.turn)
+    assert one.labels == {"a": 1, "c=d": "e", "tags": ["x"], "b": "7", "is": "true"}
+    assert two.labels == {"a": "no", "b": "7", "is": "true", "tags": ["y", "z"]}
+    assert store.get("a")["messages"] == messages
 
 
 def test_a_store_keeps_its_tokenizer_and_says_so(filled) -> None:

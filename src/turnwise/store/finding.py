@@ -10,10 +10,10 @@ import numpy as np
 from turnwise.store.filters import names_role, said_by
 from turnwise.store.hits import ConversationHit, MessageHit, ReplyHit
 from turnwise.store.lance_table import Tables
-from turnwise.store.records import labels_of
+from turnwise.store.records import labels_of, labels_of_hit
 from turnwise.store.searching import fused
 
-_COLUMNS = ["conversation", "turn", "role", "text", "fields", "time"]
+_COLUMNS = ["conversation", "turn", "role", "text", "labels", "fields", "time"]
 _CONVERSATION_COLUMNS = ["conversation", "turns", "speakers", "fields", "text", "first_time", "last_time"]
 _FUSED = 50  # at least, of each ranking
 _Hit = TypeVar("_Hit", bound=MessageHit)
@@ -97,7 +97,7 @@ def _first_of_each_text(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _hit(kind: type[_Hit], row: dict[str, Any]) -> _Hit:
     said = {name: row[name] for name in ("score", "conversation", "turn", "role", "text", "time")}
-    return kind(**said, labels=labels_of(row))
+    return kind(**said, labels=labels_of_hit(row))
 
 
 def _conversation_hit(row: Mapping[str, Any]) -> ConversationHit:

@@ -24,7 +24,7 @@ class MessageHit:
         turn: Its place in the conversation, from 0.
         role: Who said it.
         text: What was said.
-        labels: Its further fields.
+        labels: Its further fields, and those of its conversation as texts, but for ``system``; its own go first.
         time: When it was said, if the message has a time.
     """
 

@@ -170,6 +170,24 @@ def labels_of(row: Mapping[str, Any]) -> dict[str, Any]:
         raise damaged(f"the labels of conversation {row.get('conversation')!r} cannot be read") from None
 
 
+def labels_of_hit(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The labels of a message from its row, and those of its conversation as texts, or lists of texts.
+
+    Labels of the message go before those of the conversation, whose instructions, which may be long, are left out.
+
+    Raises:
+        StoreError: As for `labels_of`.
+    """
+    own = labels_of(row)
+    entries = set(_entries(own))
+    further: dict[str, list[str]] = {}
+    for entry in row["labels"]:
+        name, _, value = entry.partition("=")
+        if entry not in entries and name not in own and name != "system":
+            further.setdefault(name, []).append(value)
+    return {name: values if len(values) > 1 else values[0] for name, values in further.items()} | own
+
+
 def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema, **columns: np.ndarray) -> pa.Table:
     """Rows and their vectors (rows, dim) or numbers (rows,) as a table of a schema.
 
