@@ -97,7 +97,7 @@ def index(
 
 
 def fill(store: ConversationStore, conversations: Dataset, files: Mapping[str, str], cache: bool = True) -> AddReport:
-    """Put conversations of files into a store, showing progress; the files are by their names in ids made up of them."""
+    """Put conversations of files into a store, showing progress; `files` are by their names in made-up ids."""
     from turnwise.data.languages import advice
     from turnwise.encoders.folders import DEFAULT_ENCODER
     from turnwise.store.made_up_ids import check_made_up, file_of

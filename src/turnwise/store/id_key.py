@@ -28,6 +28,7 @@ def id_key(path: str | os.PathLike[str]) -> bytes:
         if file.exists():
             return kept_key(file)
         check_free(path)
+        path.mkdir(parents=True, exist_ok=True)
         with writer_lock(path, LOCK_SECONDS):
             return kept_key(file)
     except PermissionError as error:
