@@ -61,6 +61,23 @@ def test_a_table_whose_columns_leave_no_doubt_needs_no_options(tiny_encoder_path
             assert succeed("label", tmp_path / "tickets.csv", *label).count("message ") == 80
 
 
+def test_a_file_without_ids_may_be_edited_between_looks_at_it(
+    tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file, into = tmp_path / "survey.csv", ["--columns", "text=answer", "--model", tiny_encoder_path, "--output"]
+    answers = [f"{word} {number}" for number in range(8) for word in ("card", "pizza", "flight")]
+    file.write_text("\n".join(["answer", *answers]))
+    succeed("cluster", file, *into, "once.csv")
+    file.write_text("\n".join(["answer", "card once more", *answers[1:]]))
+    succeed("cluster", file, *into, "twice.csv")
+    assert "card once more" in Path("twice.csv").read_text()
+    other = run("cluster", file.rename(tmp_path / "survey.tsv"), "--store", "survey.store", *into, "again.csv")
+    assert other.exit_code == 0, other.output  # the same answers
+    file.write_text("answer\nhotel")
+    assert "already has another conversation" in run("cluster", file, "--store", "survey.store", *into, "b.csv").output
+
+
 def test_the_ending_names_the_format_and_a_dash_the_standard_output(store: Path, tmp_path: Path) -> None:
     succeed("cluster", "--store", store, "--level", "conversation", "--output", tmp_path / "groups.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "groups.jsonl").read_text().splitlines()]

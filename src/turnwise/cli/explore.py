@@ -15,7 +15,7 @@ from turnwise._utils.progress import console, note
 from turnwise.cli.groups import takes
 from turnwise.cli.options import ExploredStore, Force, GivenData, Model, Seed
 from turnwise.cli.reading import Reading, reads_conversations
-from turnwise.cli.store import fill
+from turnwise.cli.store import fill, refuse_other_files
 from turnwise.cli.terminal import quiet_transformers
 
 if TYPE_CHECKING:
@@ -217,12 +217,15 @@ def explored_store(
     for path in data:
         if (path / STATE_FILE).is_file():
             raise ValueError(f"{path} is a store: turnwise {command} --store {path}")
+    is_of_these = store is None  # then it is made from these files, which may have been edited since
     if store is None:
         store = f"{_stem(data[0])}.store"
     key = id_key(store) if reading.redact else None
     conversations = reading.read(data, None if is_url(store) else Path(store), key)
-    opened = ConversationStore.open(store, encoder=model)
-    report = fill(opened, conversations, reading.files_by_name(data, key))
+    opened, files = ConversationStore.open(store, encoder=model), reading.files_by_name(data, key)
+    if not is_of_these:
+        refuse_other_files(opened, conversations, files)
+    report = fill(opened, conversations, files)
     there = f"{report.unchanged:,} of them were there" if report.unchanged else "all new"
     note(
         f"{store}: read {len(conversations):,} conversations, {there}; embedded {report.messages:,} messages. "

@@ -86,6 +86,7 @@ def index(
     conversations, files = reading.read(data, target, key), reading.files_by_name(data, key)
     keep_little_free_memory()
     opened = ConversationStore.open(store, encoder=model, pooling=pooling, tokenizer=tokenizer, language=language)
+    refuse_other_files(opened, conversations, files)
     report = fill(opened, conversations, files, cache)
     if json_output:
         _print_json(asdict(report))
@@ -96,14 +97,19 @@ def index(
         )
 
 
-def fill(store: ConversationStore, conversations: Dataset, files: Mapping[str, str], cache: bool = True) -> AddReport:
-    """Put conversations of files into a store, showing progress; `files` are by their names in made-up ids."""
-    from turnwise.data.languages import advice
-    from turnwise.encoders.folders import DEFAULT_ENCODER
+def refuse_other_files(store: ConversationStore, conversations: Dataset, files: Mapping[str, str]) -> None:
+    """Refuse conversations that only ids made of their files' names would put in the place of others."""
     from turnwise.store.made_up_ids import check_made_up, file_of
 
     made_up = [row for row, name in enumerate(conversations["id"]) if file_of(name, files)]
     check_made_up(store.tables(), conversations.select(made_up), files)
+
+
+def fill(store: ConversationStore, conversations: Dataset, files: Mapping[str, str], cache: bool = True) -> AddReport:
+    """Put conversations of files into a store, showing progress; `files` are by their names in made-up ids."""
+    from turnwise.data.languages import advice
+    from turnwise.encoders.folders import DEFAULT_ENCODER
+
     if repeated := len(conversations) - len(set(conversations["id"])):
         note(f"{repeated:,} ids of conversations occur before: only the last of each is kept, so give each its own")
     if store.tables().state.encoder == DEFAULT_ENCODER and (foreign := advice(conversations, "--model")):
