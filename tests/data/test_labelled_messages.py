@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from datasets import Dataset
 
-from turnwise.data.messages import distinct_texts, labelled_texts
+from turnwise.data.messages import distinct_texts, labelled_texts, labels_of_texts
 from turnwise.errors import ConversationError
 
 
@@ -15,27 +15,28 @@ def conversation(*messages: tuple[str, str | None]) -> dict[str, object]:
 
 def test_a_text_of_several_labels_has_none_even_if_seen_again() -> None:
     rows = [conversation(("Yes", "book"), ("Taxi!", "ride")), conversation(("Yes", "ride"), ("Yes", "book"))]
-    assert labelled_texts(rows, "intent") == {"Yes": None, "Taxi!": "ride"}
+    assert labels_of_texts(rows, "intent") == {"Yes": None, "Taxi!": "ride"}
+    assert labelled_texts(rows, "intent") == {"Taxi!": "ride"}
 
 
 def test_unlabelled_and_empty_messages_do_not_count() -> None:
     rows = [conversation((" Hi ", "greet"), ("Hi", None), ("Hi", ""), ("  ", "greet"), ("Bye", None))]
-    assert labelled_texts(rows, "intent") == {"Hi": "greet"}
+    assert labels_of_texts(rows, "intent") == {"Hi": "greet"}
     assert distinct_texts(rows) == ["Hi", "Bye"]
 
 
 def test_a_dataset_serves_as_rows_and_number_labels_work() -> None:
     messages = [{"role": "a", "content": "x", "act": 0}, {"role": "b", "content": "y", "act": None}]
     rows = Dataset.from_list([{"id": "1", "messages": messages}])
-    assert labelled_texts(rows, "act") == {"x": "0"}
+    assert labels_of_texts(rows, "act") == {"x": "0"}
 
 
 def test_of_lists_of_labels_those_with_one_count() -> None:
     acts = [("a", ["greet"]), ("b", ["greet", "ask"]), ("c", []), ("d", ["ask"]), ("a", ["greet"]), ("d", ["greet"])]
     rows = [{"messages": [{"role": "u", "content": text, "acts": found} for text, found in acts]}]
-    assert labelled_texts(rows, "acts") == {"a": "greet", "b": None, "d": None}
+    assert labels_of_texts(rows, "acts") == {"a": "greet", "b": None, "d": None}
     with pytest.raises(ConversationError, match="a text, a whole number or a list of these"):
-        labelled_texts([{"messages": [{"role": "u", "content": "x", "acts": [0.5]}]}], "acts")
+        labels_of_texts([{"messages": [{"role": "u", "content": "x", "acts": [0.5]}]}], "acts")
 
 
 @pytest.mark.parametrize(
@@ -57,4 +58,4 @@ def test_of_lists_of_labels_those_with_one_count() -> None:
 )
 def test_bad_rows_are_named(rows: list[dict[str, object]], message: str) -> None:
     with pytest.raises(ConversationError, match=message):
-        labelled_texts(rows, "intent")
+        labels_of_texts(rows, "intent")

@@ -95,7 +95,12 @@ def labelled_messages(conversations: Conversations, label: str) -> list[tuple[st
     return labelled
 
 
-def labelled_texts(conversations: Conversations, label: str) -> dict[str, str | None]:
+def labelled_texts(conversations: Conversations, label: str) -> dict[str, str]:
+    """Distinct texts that have one label, and that label, in order of first appearance; see `labels_of_texts`."""
+    return {text: value for text, value in labels_of_texts(conversations, label).items() if value is not None}
+
+
+def labels_of_texts(conversations: Conversations, label: str) -> dict[str, str | None]:
     """Distinct labelled texts and their label, in order of first appearance; ``None`` for several labels.
 
     A text with two different labels ("Yes, please.") says nothing about either of them, and nor does a text with

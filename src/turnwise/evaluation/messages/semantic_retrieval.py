@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from turnwise._utils.vectors import BoolArray, IntArray
-from turnwise.data.messages import Conversations, labelled_texts
+from turnwise.data.messages import Conversations, labels_of_texts
 from turnwise.errors import ConversationError
 from turnwise.evaluation.bm25 import bm25_candidates
 from turnwise.evaluation.levels import MESSAGE
@@ -106,7 +106,7 @@ def build_retrieval_task(
     """
     if candidates < 1 or max_positives < 1:
         raise ValueError(f"candidates and max_positives must be 1 or more, got {candidates} and {max_positives}")
-    labelled = labelled_texts(conversations, label)
+    labelled = labels_of_texts(conversations, label)
     label_of = {text: value for text, value in labelled.items() if value is not None}
     texts, labels = list(label_of), np.array(list(label_of.values()))
     if len(texts) < 3 or len(set(label_of.values())) < 2:

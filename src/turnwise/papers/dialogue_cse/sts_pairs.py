@@ -71,7 +71,7 @@ def propose_sts_pairs(
     generator = np.random.default_rng(seed)
     texts = [text for text in distinct_texts(conversations) if tokenize(text)]
     texts = [texts[index] for index in generator.permutation(len(texts))[:pool]]
-    labels = {text: value for text, value in labelled_texts(conversations, label).items() if value is not None}
+    labels = labelled_texts(conversations, label)
     heuristics: dict[str, Callable[[], Pairs]] = {
         "unigram": lambda: _neighbour_pairs(texts, _unigrams(texts), generator),
         "word-vectors": lambda: _neighbour_pairs(*_mean_vectors(texts, word_vectors, seed), generator),
