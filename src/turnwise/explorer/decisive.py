@@ -51,32 +51,29 @@ def decisive(openings: Sequence[Opening], vectors: FloatArray) -> set[Sentence]:
     for number, opening in enumerate(openings):
         for sentence in opening.sentences:
             having[sentence].append(number)
-    others = _evenly(np.arange(len(openings)), _OTHERS)
     answers = np.array([opening.answer for opening in openings], np.int64)
+    others = _evenly(np.arange(len(openings)), _OTHERS)
     usual = _alikeness(vectors[answers[others]])
-    found = set()
-    for sentence, numbers in having.items():
-        if len(numbers) < _LEAST:
-            continue
-        some = _evenly(np.array(numbers), _MOST)
-        own = vectors[answers[some]]
-        alike = _alikeness(own)
-        apart = np.setdiff1d(others, numbers)
-        if alike < usual + _MORE or not len(apart):
-            continue
-        if alike >= _beside(openings, some, apart, own, vectors[answers[apart]]) + _MORE:
-            found.add(sentence)
-    return found
-
-
-def _beside(openings: Sequence[Opening], some: IntArray, apart: IntArray, own: FloatArray, other: FloatArray) -> float:
-    """The mean cosine of answers (n, dim), and answers (m, dim) to the messages apart that say the same beside."""
+    some = {sentence: _evenly(np.array(rows), _MOST) for sentence, rows in having.items() if len(rows) >= _LEAST}
+    alike = {sentence: _alikeness(vectors[answers[rows]]) for sentence, rows in some.items()}
+    likely = [sentence for sentence in alike if alike[sentence] >= usual + _MORE]
+    if not likely:
+        return set()
     from sklearn.feature_extraction.text import HashingVectorizer  # takes a second to load
 
     words = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 3))  # in any language
-    rests = words.transform([openings[number].rest for number in some.tolist()])
-    nearness = (rests @ words.transform([openings[number].text for number in apart.tolist()]).T).toarray()
-    return float((own * other[nearness.argmax(axis=1)]).sum(axis=1).mean())
+    texts = words.transform([openings[number].text for number in others.tolist()])
+    found = set()
+    for sentence in likely:
+        is_apart = ~np.isin(others, having[sentence])
+        if not is_apart.any():
+            continue
+        rests = words.transform([openings[number].rest for number in some[sentence].tolist()])
+        nearest = (rests @ texts[is_apart].T).toarray().argmax(axis=1)
+        own, other = vectors[answers[some[sentence]]], vectors[answers[others[is_apart]]][nearest]
+        if alike[sentence] >= float((own * other).sum(axis=1).mean()) + _MORE:
+            found.add(sentence)
+    return found
 
 
 def _alikeness(vectors: FloatArray) -> float:

@@ -18,7 +18,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -137,6 +137,12 @@ def _changing(rows: list[RawMessage]) -> set[str]:
     }
 
 
+@lru_cache  # all conversations of a file have the same labels
+def _of_notes(names: frozenset[str]) -> dict[str, frozenset[str]]:
+    """The values that tell internal notes, by the labels of messages that have such values."""
+    return {name: _OF_NOTES[plain] for name in names if (plain := plain_name(name)) in _OF_NOTES}
+
+
 def convert(raw: Group | BadRow, source: Source) -> dict[str, Any] | None:
     """Sorts the messages if there is a column to sort by, and divides the labels between them and the conversation.
 
@@ -151,9 +157,10 @@ def convert(raw: Group | BadRow, source: Source) -> dict[str, Any] | None:
         for row in raw.rows
     ]
     messages = message_rows(rows, raw.columns, raw.dates)
+    of_notes = _of_notes(of_messages)
     for message in messages:
         message["content"] = without_markup(message["content"])
-        if any(str(value).lower() in _OF_NOTES.get(plain_name(name), ()) for name, value in message.items()):
+        if any(str(message.get(name)).lower() in values for name, values in of_notes.items()):
             message["note"], message["content"] = message["content"], ""
     identifier = raw.conversation if isinstance(raw.conversation, str) else None
     if identifier is None and not any(message["content"].strip() for message in messages):
