@@ -143,6 +143,7 @@ def test_a_study_is_a_table_of_its_values_with_the_papers_below(utterances: Path
     report = write_report(utterances, plots=False).read_text()
     table = report[report.index("## Temperature (Table 3)") :]
     assert "| temperature | 0.05 | 0.5 |" in table
+    assert line_of(table, "DIALOGUE-CSE: p against 0.05", "|")[1:] == ["", "< 0.001"]  # of the same queries, in pairs
     assert line_of(table, "paper: JDDC (BERT)", "|") == ["paper: JDDC (BERT)", "67.19", "68.63"]
     results = json.loads((utterances / "results.json").read_text().replace('"sgd"', '"ecd"'))
     (utterances / "results.json").write_text(json.dumps(results))

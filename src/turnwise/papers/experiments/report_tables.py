@@ -93,13 +93,20 @@ def study_tables(results: Results, paper: Paper, study: Study) -> list[str]:
 
 
 def _study_table(paper: Paper, data: str, study: Study, task: str, cells: Sequence[CellRecord]) -> str:
-    """The methods' main figures at each value, and below them the paper's on this data set, or else on its own."""
+    """The methods' main figures at each value with their p, and below them the paper's on this data set or its own."""
     metric = main_metric(task)
     values = sorted({cell["study"]["value"] for cell in cells})
-    lines: dict[str, dict[float, str]] = {}
+    rows: dict[str, dict[float, Row]] = {}
     for value in values:
         for row in rows_of([cell for cell in cells if cell["study"]["value"] == value], task):
-            lines.setdefault(row.title, {})[value] = mean_text(row, metric)
+            rows.setdefault(row.title, {})[value] = row
+    lines: dict[str, dict[float, str]] = {}
+    for title, of_method in rows.items():
+        lines[title] = {value: mean_text(row, metric) for value, row in of_method.items()}
+        first = min(of_method)
+        tested = {value: p_text(p_value(row, of_method[first])) for value, row in of_method.items()}
+        if any(tested.values()):
+            lines[f"{title}: p against {first:g}"] = tested
     for table in paper.tables:
         if (table.study, table.task, table.metric) == (study.name, task, metric):
             own = {name: figures for name, figures in table.rows.items() if name.lower() == data}
