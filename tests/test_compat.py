@@ -164,6 +164,23 @@ assert pyarrow.Table.from_pandas(pandas.DataFrame({"x": [1]}))["x"].to_pylist() 
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_bm25s_is_imported_without_jax(tmp_path: Path) -> None:
+    (tmp_path / "jax").mkdir()
+    (tmp_path / "jax" / "__init__.py").write_text("raise SystemExit('it would take the memory of a GPU')")
+    code = f"""
+import sys
+sys.path.insert(0, {str(tmp_path)!r})
+from turnwise.evaluation.bm25 import bm25_scorer
+assert bm25_scorer(["my card is lost", "thank you"])("card").argmax() == 0
+assert "bm25s" in sys.modules and "jax" not in sys.modules
+try:
+    import jax
+except SystemExit:
+    print("whoever wants JAX still has it")
+"""
+    assert b"still" in subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout
+
+
 def test_the_cache_is_where_datasets_keeps_its_own() -> None:
     code = "from turnwise._compat import datasets_cache as c; print(c()); import datasets; print(c())"
     paths = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()

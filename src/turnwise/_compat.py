@@ -164,19 +164,32 @@ def lighten_lancedb() -> None:
 
 def leave_out_pandas() -> None:
     """Let pyarrow do without pandas, which it would import with its first array: for commands that use none."""
-    if "pandas" in sys.modules or "pyarrow.dataset" in sys.modules:
-        return
-    blocker: Any = type("_NoPandas", (), {"find_spec": staticmethod(_no_pandas)})
+    import_without("pandas", "pyarrow.dataset")
+
+
+def import_bm25s() -> ModuleType:
+    """Import bm25s without JAX, where that is installed: on import, it would take three quarters of a GPU's memory.
+
+    JAX would only choose the best scores, which turnwise does itself.
+    """
+    return import_without("jax", "bm25s")
+
+
+def import_without(unwanted: str, module: str) -> ModuleType:
+    """Import a module without a package that it would use where it is installed, unless that is imported already."""
+    if unwanted in sys.modules or module in sys.modules:
+        return import_module(module)
+
+    def refuse(name: str, *_: Any) -> None:
+        if name == unwanted:
+            raise ModuleNotFoundError(name)
+
+    blocker: Any = type("_Blocker", (), {"find_spec": staticmethod(refuse)})
     sys.meta_path.insert(0, blocker)
     try:
-        import_module("pyarrow.dataset")
+        return import_module(module)
     finally:
         sys.meta_path.remove(blocker)
-
-
-def _no_pandas(name: str, *_: Any) -> None:
-    if name == "pandas":
-        raise ModuleNotFoundError(name)
 
 
 def infer_document(model: Any, words: Sequence[str], epochs: int, seed: int) -> np.ndarray:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing_extensions import override
 
 _LONGEST_LINE = 300  # characters
-# Torch, the system's loader of libraries, and safetensors say so.
+# Torch, GPUs, the system's loader of libraries, and safetensors say so.
 _SIGNS_OF_LACKING_MEMORY = (
+    "out of memory",
     "can't allocate memory",
     "Cannot allocate memory",
     "failed to map segment",

@@ -131,6 +131,7 @@ def test_an_error_of_the_system_names_the_file_only(chats, tmp_path) -> None:
         MemoryError("Unable to allocate 8 GiB"),
         RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes."),
         ImportError("libtorch_cpu.so: failed to map segment from shared object"),
+        RuntimeError("CUDA out of memory. Tried to allocate 2.00 MiB."),
         RuntimeError("unable to mmap 90868376 bytes from file <model.safetensors>: Cannot allocate memory (12)"),
     ],
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 
-import bm25s
 import numpy as np
 
+from turnwise._compat import import_bm25s
 from turnwise._utils.progress import progress_bar
 from turnwise._utils.vectors import FloatArray, IntArray
 from turnwise.data.tokens import tokenize
@@ -44,6 +44,7 @@ def bm25_scorer(texts: Sequence[str]) -> Callable[[str], FloatArray]:
     tokens = [tokenize(text) for text in texts]
     if not any(tokens):  # bm25s cannot index a collection in which all texts are empty
         return lambda query: np.zeros(len(texts), dtype=np.float32)
+    bm25s = import_bm25s()
     logging.getLogger("bm25s").setLevel(logging.WARNING)  # when imported, it asks for every line of debugging
     index = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
     index.index(tokens, show_progress=False)
