@@ -608,7 +608,8 @@ def test_a_group_can_be_moved_between_requests_and_what_is_said_along_the_way(
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Put back").wait_for()
     assert name in listed("Said along the way") and name not in listed("What do people ask?")
-    assert page.evaluate("document.activeElement.textContent") == "↑ to the list above"  # of the same group
+    following = page.evaluate("document.activeElement.ariaLabel")  # of the next request
+    assert following.startswith("↓ along the way: ") and not following.endswith(name)
     assert "moved=" in page.url
     page.get_by_role("navigation").get_by_text("Map", exact=True).click()
     page.wait_for_selector("h1:has-text('Map')")

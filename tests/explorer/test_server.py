@@ -223,9 +223,9 @@ def test_requests_are_merged_and_moved_and_both_can_be_undone(
         "(count) => turnwise.report.groups.message.list.filter((g) => g.level === 1).length < count", arg=before
     )
     for _ in range(2):
-        page.wait_for_selector("#edit:not([disabled]) .status:empty", state="attached")
+        page.wait_for_selector("#edit:not([aria-busy]) .status:empty", state="attached")
         page.get_by_role("button", name="Undo").click()
-        page.wait_for_selector("#edit:not([disabled]) .status:empty", state="attached")
+        page.wait_for_selector("#edit:not([aria-busy]) .status:empty", state="attached")
     page.wait_for_function("(id) => turnwise.report.groups.message.byId.get(id).aside === null", arg=id)
     assert len([group for group in explorer.report.groups["message"] if group.level == 1]) == before
 
@@ -263,6 +263,12 @@ def test_what_an_edit_cannot_do_is_said(explorer: Explorer, open_page: Callable[
     page.evaluate("document.querySelector('[aria-label=Name]').value = 'x'.repeat(300)")
     page.get_by_role("button", name="Rename").click()
     page.wait_for_selector(".status:has-text('200 characters')")
+    assert page.evaluate("document.activeElement.id") == "edit-rename"
+    page.get_by_label("Name").fill("parcels that are late")
+    page.get_by_label("Name").press("Enter")
+    page.wait_for_selector("h1:has-text('parcels that are late')")
+    assert page.evaluate("document.activeElement.id") == "edit-name"
+    assert page.title().startswith("parcels that are late – ")
     watched.problems.clear()  # the browser writes down each refusal
 
 
@@ -276,8 +282,10 @@ def test_search_by_meaning_and_next_replies(explorer: Explorer, open_page: Calla
     page.get_by_role("button", name="Search by words and meaning").click()
     page.wait_for_selector("#hits .message")
     page = watched.open("conversation/0")
-    page.get_by_role("button", name="What could follow?").first.click()
+    page.get_by_role("button", name="What could follow?").first.focus()
+    page.keyboard.press("Enter")
     page.wait_for_selector(".replies a")
+    assert page.evaluate("document.activeElement.textContent") == "What could follow?"
 
 
 def test_the_page_counts_what_the_formulas_say(explorer: Explorer, open_page: Callable[..., Watched]) -> None:

@@ -15,7 +15,8 @@ turnwise.app = (() => {
   const TAB_OF = {group: "groups", conversation: "conversations"};
   const main = document.getElementById("main");
   let shown = null; // {view, parts, selection, update, leave}
-  let turn = 0;
+  let turn = 0,
+    count = null; // of messages that pass
 
   async function start() {
     try {
@@ -23,6 +24,11 @@ turnwise.app = (() => {
     } catch (error) {
       return fill(main, element("p", {class: "error", role: "alert"}, `The report cannot be shown: ${error.message}`));
     }
+    document.querySelector(".skip").addEventListener("click", (event) => {
+      event.preventDefault(); // its target would be taken for the address of a view
+      main.focus();
+    });
+    turnwise.wayBack.start(main);
     window.addEventListener("hashchange", () => render());
     window.addEventListener("themechange", () => render(true));
     document.addEventListener("keydown", onKey);
@@ -34,6 +40,7 @@ turnwise.app = (() => {
   /** Shows the view of the address; the same view again is updated in place if it can be. */
   async function render(anew = false) {
     const mine = ++turn;
+    const before = turnwise.wayBack.leave();
     const route = turnwise.route.current();
     const view = turnwise.views[route.view] || turnwise.views.overview;
     main.setAttribute("aria-busy", "true");
@@ -48,26 +55,42 @@ turnwise.app = (() => {
     if (mine !== turn) return; // the address has changed meanwhile
     const same = shown && shown.view === view && String(shown.parts) === String(route.parts);
     const isEmpty = selection.filtered && selection.count.conversation === 0 && route.view !== "conversation";
+    const scroll = same ? window.scrollY : 0,
+      focused = document.activeElement,
+      isFirst = shown === null;
     header();
     turnwise.filterBar.show(document.getElementById("filters"), selection);
     if (same && !anew && !isEmpty && shown.update) {
       shown.update(route, selection);
     } else {
       shown?.leave?.();
-      const scroll = same ? window.scrollY : 0,
-        {id: focused} = document.activeElement,
-        hadFocus = document.activeElement !== document.body;
       shown = {view, parts: route.parts};
       main.replaceChildren();
       if (isEmpty) turnwise.filterBar.showNothing(main, route.filter);
       else Object.assign(shown, view.render(main, route, selection));
-      document.title = `${main.querySelector("h1")?.textContent || "Conversations"} – turnwise`;
-      if (same && focused) document.getElementById(focused)?.focus({preventScroll: true}); // it has been made anew
-      if (hadFocus && (!same || focused) && !main.contains(document.activeElement)) main.focus({preventScroll: true});
+      document.title = `${titleOf(main.querySelector("h1"))} – turnwise`;
       if (!shown.scrolls) window.scrollTo(0, scroll);
     }
+    if (!isFirst) keepFocus(focused, same);
+    if (!same && before) turnwise.wayBack.arrive(before);
     main.removeAttribute("aria-busy");
-    announce(`${turnwise.numbers.plural(selection.count.message, "message")} shown`);
+    if (count !== selection.count.message) announce(`${turnwise.numbers.plural(selection.count.message, "message")} shown`);
+    count = selection.count.message;
+  }
+
+  /** Gives the focus back to what had it and has been made anew; otherwise, and in another view, to the content. */
+  function keepFocus(before, same) {
+    const now = document.activeElement;
+    if (main.contains(now) || (same && now !== document.body)) return;
+    const again = same && before.id && document.getElementById(before.id);
+    if (again) again.focus();
+    else if (!same || before !== document.body) main.focus({preventScroll: true});
+  }
+
+  /** A heading without its sign and badges. */
+  function titleOf(heading) {
+    const words = [...(heading?.childNodes || [])].filter((node) => !node.matches?.(".sign, .badge"));
+    return words.map((node) => node.textContent).join("").trim() || "Conversations";
   }
 
   function header() {
@@ -84,6 +107,7 @@ turnwise.app = (() => {
           element(
             "a",
             {
+              id: `tab-${name}`,
               href: turnwise.route.link(name),
               "aria-current": tab === name ? "page" : null,
             },
@@ -112,7 +136,10 @@ turnwise.app = (() => {
 
   function onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("dialog")) return;
-    if (event.key === "Escape") return turnwise.filterBar.close();
+    if (event.key === "Escape") {
+      shown?.key?.(event);
+      return turnwise.filterBar.close();
+    }
     if (event.target.closest?.("input, select, textarea")) return;
     const number = Number(event.key);
     if (event.key === "/" || event.key === "f") event.preventDefault(); // not typed into the field that gets the focus
@@ -135,7 +162,8 @@ turnwise.app = (() => {
       ["t", "light or dark"],
       ["j, k", "next and previous conversation"],
       ["arrows, +, −, 0", "move and zoom the map when it has the focus"],
-      ["l", "draw around points of the map"],
+      ["Enter", "list what is in view of the map"],
+      ["l, Escape", "begin and end drawing around points of the map by mouse"],
       ["?", "this help"],
     ];
     const words = [
@@ -154,11 +182,11 @@ turnwise.app = (() => {
     const dialog = element(
       "dialog",
       {"aria-label": "Help"},
-      element("h2", null, "Keyboard"),
+      element("h2", {tabindex: "-1", autofocus: true}, "Keyboard"),
       list(keys, "kbd"),
       element("h2", null, "Words"),
       list(words, "strong"),
-      button("Close", () => dialog.close(), {autofocus: true}),
+      button("Close", () => dialog.close()),
     );
     dialog.addEventListener("close", () => dialog.remove());
     document.body.append(dialog);

@@ -127,7 +127,7 @@ turnwise.colouring = (() => {
         {on: listeners},
         alone
           ? element("span", {class: "entry"}, label)
-          : button(label, choose, {class: "entry", title: "Show only these"}),
+          : button(label, choose, {class: "entry", id: `legend-${id}`, title: "Show only these"}),
       );
     }
   }

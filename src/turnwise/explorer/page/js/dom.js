@@ -67,19 +67,51 @@ turnwise.dom = (() => {
     return element("button", {type: "button", ...attributes, on: {click: onClick}}, label);
   }
 
-  /** A labelled drop-down list of [value, label] pairs. */
+  /** A labelled drop-down list of [value, label] pairs; its id keeps the focus on it when it is made anew. */
   function choice(label, options, value, onChange, attributes = {}) {
     const select = element(
       "select",
-      {...attributes, on: {change: () => onChange(select.value)}},
+      {id: `choose-${label.toLowerCase().replaceAll(" ", "-")}`, ...attributes, on: {change: () => onChange(select.value)}},
       options.map(([each, name]) => element("option", {value: each, selected: String(each) === String(value)}, name)),
     );
     return element("label", {class: "field"}, element("span", null, label), select);
+  }
+
+  /**
+   * Applies the value of a field when it is complete: picked, or typed and then left or confirmed by Enter. Every digit
+   * of a date, and every arrow key in a closed list, is a change of its own, and would be applied half-way.
+   */
+  function whenComplete(field, apply) {
+    let isTyping = false;
+    const done = () => {
+      isTyping = false;
+      apply();
+    };
+    field.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && isTyping) {
+        event.preventDefault(); // it would open a list
+        done();
+      } else if (event.key.length === 1 || /^(Arrow|Page|Home|End|Backspace|Delete)/.test(event.key))
+        isTyping = event.key !== " " && !event.altKey; // these open what is picked from
+    });
+    field.addEventListener("change", () => isTyping || done());
+    field.addEventListener("blur", () => isTyping && done());
+  }
+
+  /** Runs what a button was pressed for; until then a further press does nothing, and the focus stays on it. */
+  async function whilePressed(pressed, work) {
+    if (pressed.ariaDisabled === "true") return;
+    pressed.ariaDisabled = "true";
+    try {
+      await work();
+    } finally {
+      pressed.ariaDisabled = null;
+    }
   }
 
   function announce(text) {
     document.getElementById("announcer").textContent = text;
   }
 
-  return {element, svg, add, fill, visible, shortened, quote, button, choice, announce};
+  return {element, svg, add, fill, visible, shortened, quote, button, choice, whenComplete, whilePressed, announce};
 })();

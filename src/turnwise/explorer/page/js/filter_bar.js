@@ -2,7 +2,7 @@
 "use strict";
 
 turnwise.filterBar = (() => {
-  const {element, button, choice, fill, shortened} = turnwise.dom;
+  const {element, button, choice, fill, shortened, whenComplete, whilePressed, announce} = turnwise.dom;
   const {integer, plural} = turnwise.numbers;
   let isOpen = false,
     redraw = () => {};
@@ -53,7 +53,7 @@ turnwise.filterBar = (() => {
 
   function chips(filter) {
     const found = Object.entries(filter).flatMap(([name, values]) => values.map((value) => chip(filter, name, value)));
-    if (found.length > 1) found.push(button("Clear all", clear, {class: "quiet"}));
+    if (found.length > 1) found.push(button("Clear all", clear, {class: "quiet", id: "clear-filters"}));
     return found;
   }
 
@@ -64,6 +64,7 @@ turnwise.filterBar = (() => {
       {class: "chip"},
       element("bdi", null, text),
       button("×", () => turnwise.route.setFilter({[name]: filter[name].filter((each) => each !== value)}), {
+        id: `remove-${name}-${value}`,
         "aria-label": `Remove the filter ${text}`,
       }),
     );
@@ -138,13 +139,10 @@ turnwise.filterBar = (() => {
       .filter(({id, value}) => counts.get(id) && !chosen.includes(value))
       .map(({id, value, name: text}) => [value, `${shortened(text, 60)} (${integer(counts.get(id))})`]);
     if (options.length === 0) return null;
-    return choice(
-      label,
-      [["", "add …"], ...options],
-      "",
-      (value) => value !== "" && turnwise.route.setFilter({[name]: [...chosen, value]}),
-      {id: `filter-${name}`},
-    );
+    const list = choice(label, [["", "add …"], ...options], "", () => {}, {id: `filter-${name}`});
+    const select = list.querySelector("select");
+    whenComplete(select, () => select.value !== "" && turnwise.route.setFilter({[name]: [...chosen, select.value]}));
+    return list;
   }
 
   function tally(column, mask) {
@@ -191,7 +189,10 @@ turnwise.filterBar = (() => {
   function day(filter, name, label, {first, last}) {
     const bounds = {min: turnwise.numbers.day(first), max: turnwise.numbers.day(last)};
     const input = element("input", {type: "date", id: `filter-${name}`, value: filter[name]?.[0] || "", ...bounds});
-    input.addEventListener("change", () => turnwise.route.setFilter({[name]: input.value ? [input.value] : []}));
+    whenComplete(input, () => {
+      const set = turnwise.route.current().filter[name]?.[0] || "";
+      if (input.value !== set) turnwise.route.setFilter({[name]: input.value ? [input.value] : []});
+    });
     return element("label", {class: "field"}, element("span", null, label), input);
   }
 
@@ -199,14 +200,11 @@ turnwise.filterBar = (() => {
   function exporting(selection) {
     const {download} = turnwise;
     const saving = (what, kind, file, write) => {
-      const save = async (event) => {
-        event.target.disabled = true;
-        try {
+      const save = ({currentTarget}) =>
+        whilePressed(currentTarget, async () => {
           download.save(await write(selection), file);
-        } finally {
-          event.target.disabled = false;
-        }
-      };
+          announce(`Saved ${file}`);
+        });
       return button(`${what} as ${kind}`, save, {id: `save-${file.replace(".", "-")}`});
     };
     const messages = plural(selection.count.message, "message"),
@@ -220,10 +218,13 @@ turnwise.filterBar = (() => {
       ["Excel (XLSX)", "xlsx", turnwise.spreadsheet.xlsx],
       ["CSV", "csv", download.csv],
     ];
+    const leave = ({currentTarget, relatedTarget}) => {
+      if (relatedTarget && !currentTarget.contains(relatedTarget)) currentTarget.open = false;
+    };
     return element(
       "details",
-      {class: "menu"},
-      element("summary", null, "Save"),
+      {class: "menu", on: {focusout: leave}},
+      element("summary", {id: "save"}, "Save"),
       element(
         "div",
         null,

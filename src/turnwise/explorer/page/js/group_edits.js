@@ -6,7 +6,8 @@ turnwise.groupEdits = (() => {
 
   /** Runs an edit, says how it went, and shows the changed report. */
   async function run(holder, action, level, ids, name) {
-    holder.disabled = true;
+    if (holder.ariaBusy === "true") return;
+    holder.ariaBusy = "true"; // not disabled, which would take the focus away
     const status = holder.querySelector(".status");
     status.textContent = "Working …";
     try {
@@ -17,13 +18,21 @@ turnwise.groupEdits = (() => {
       announce("The groups have been changed");
     } catch (error) {
       status.textContent = error.message;
-      holder.disabled = false;
+      holder.ariaBusy = null;
     }
   }
 
   /** Of one group: its name, splitting it, and merging it with another of the same level and role. */
   function editing(level, group) {
-    const name = element("input", {type: "text", value: group.name, maxlength: "200", "aria-label": "Name"});
+    const rename = () => name.value.trim() && run(holder, "rename", level, [group.id], name.value.trim());
+    const name = element("input", {
+      type: "text",
+      id: "edit-name",
+      value: group.name,
+      maxlength: "200",
+      "aria-label": "Name",
+      on: {keydown: (event) => event.key === "Enter" && rename()},
+    });
     const others = turnwise.report.groups[level].list
       .filter((each) => each.id !== group.id && each.level === group.level && each.role === group.role)
       .sort((a, b) => b.size - a.size);
@@ -37,13 +46,16 @@ turnwise.groupEdits = (() => {
       {class: "tools", id: "edit"},
       element("legend", null, "Change this group"),
       name,
-      button("Rename", () => name.value.trim() && run(holder, "rename", level, [group.id], name.value.trim())),
-      button("Split", () => run(holder, "split", level, [group.id])),
+      button("Rename", rename, {id: "edit-rename"}),
+      button("Split", () => run(holder, "split", level, [group.id]), {id: "edit-split"}),
       others.length > 0 && [
         other,
-        button("Merge with it", () => run(holder, "merge", level, [group.id, Number(other.value)], group.name)),
+        button("Merge with it", () => run(holder, "merge", level, [group.id, Number(other.value)], group.name), {id: "edit-merge"}),
       ],
-      button("Undo", () => run(holder, "undo", level, [group.id]), {title: "Take back the last change of any group"}),
+      button("Undo", () => run(holder, "undo", level, [group.id]), {
+        id: "edit-undo",
+        title: "Take back the last change of any group",
+      }),
       element("span", {class: "status", role: "status"}),
     );
     return holder;

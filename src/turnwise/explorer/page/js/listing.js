@@ -19,20 +19,25 @@ turnwise.listing = (() => {
   }
 
   /** Moves a group to the other list, or back: where a server keeps it, for good; else in the address. */
-  async function move(id) {
+  async function move({id, name}, pressed) {
+    const buttons = [...document.querySelectorAll(".move")].filter((each) => each.textContent === pressed.textContent);
+    const place = buttons.indexOf(pressed);
+    const isRequest = lists().requests.some((each) => each.id === id);
+    (buttons[place + 1] || buttons[place - 1])?.focus(); // the reader goes on in this list
     if (turnwise.live.isLive()) {
-      const isRequest = lists().requests.some((each) => each.id === id);
       await turnwise.live.edit(isRequest ? "aside" : "request", "message", [id]);
-      return turnwise.app.render(true);
+      await turnwise.app.render(true);
+    } else {
+      const ids = moved();
+      if (!ids.delete(id)) ids.add(id);
+      turnwise.route.setOptions({moved: [...ids].join(",")});
     }
-    const ids = moved();
-    if (!ids.delete(id)) ids.add(id);
-    turnwise.route.setOptions({moved: [...ids].join(",")});
+    turnwise.dom.announce(`${name} is now ${isRequest ? "along the way" : "in the list above"}`);
   }
 
   /** A button that moves a group to the other list. */
   function moving(each, label) {
-    return turnwise.dom.button(label, () => move(each.id), {
+    return turnwise.dom.button(label, ({currentTarget}) => move(each, currentTarget), {
       id: `move-${each.id}`,
       class: "quiet move",
       "aria-label": `${label}: ${turnwise.dom.shortened(each.name, 80)}`,

@@ -25,9 +25,9 @@ turnwise.parts = (() => {
 
   function badges(each) {
     return [
-      each.new && element("span", {class: "badge"}, "new"),
-      each.parts?.length > 0 && element("span", {class: "badge quiet", title: "It holds parts that differ, which could be split"}, "mixed"),
-      each.renamed && element("span", {class: "badge quiet"}, "renamed"),
+      each.new && [" ", element("span", {class: "badge"}, "new")],
+      each.parts?.length > 0 && [" ", element("span", {class: "badge quiet", title: "It holds parts that differ, which could be split"}, "mixed")],
+      each.renamed && [" ", element("span", {class: "badge quiet"}, "renamed")],
     ];
   }
 
@@ -227,12 +227,22 @@ turnwise.parts = (() => {
   function inPieces(rows, show, size = 30) {
     const holder = element("div");
     let shown = 0;
-    const more = button("", next, {class: "more"});
+    const more = button(
+      "",
+      () => {
+        const piece = next();
+        piece.tabIndex = -1;
+        piece.focus({preventScroll: true}); // goes on at the first new row
+      },
+      {class: "more"},
+    );
     function next() {
-      more.before(show(rows.slice(shown, shown + size), shown));
+      const piece = show(rows.slice(shown, shown + size), shown);
+      more.before(piece);
       shown += size;
       more.textContent = `Show more (${integer(Math.max(0, rows.length - shown))} left)`;
       more.hidden = shown >= rows.length;
+      return piece;
     }
     holder.append(more);
     next();

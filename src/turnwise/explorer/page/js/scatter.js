@@ -169,6 +169,12 @@ turnwise.scatter = (() => {
       return [view.x + (sx - width / 2) / view.scale, view.y - (sy - height / 2) / view.scale];
     }
 
+    /** The corners of what is in view, in data. */
+    function corners() {
+      const {width, height} = size();
+      return [data(0, 0), data(width, 0), data(width, height), data(0, height)];
+    }
+
     function pan(dx, dy) {
       view.x -= dx / view.scale;
       view.y += dy / view.scale;
@@ -236,6 +242,7 @@ turnwise.scatter = (() => {
       fit,
       fitWhole: () => look(whole),
       eachPoint,
+      corners,
       pan,
       zoom,
       screen,

@@ -2,7 +2,7 @@
 "use strict";
 
 turnwise.views.conversation = (() => {
-  const {add, element, button, quote, shortened, fill} = turnwise.dom;
+  const {add, element, button, quote, shortened, fill, announce} = turnwise.dom;
   const {panel, note, group, role, labels, surprise} = turnwise.parts;
   const LONG = 3000;
 
@@ -116,14 +116,18 @@ turnwise.views.conversation = (() => {
 
   /** What other conversations hold that could be said after a turn; the server ranks it. */
   function follow(c, turn) {
+    let asked = false;
     const ask = button(
       "What could follow?",
       async () => {
-        ask.disabled = true;
+        if (asked) return;
+        asked = true;
         const list = element("ol", {class: "replies", "aria-label": "What could follow"});
         ask.closest("li").append(list);
         try {
           const replies = await turnwise.live.next(c, turn);
+          announce(`${turnwise.numbers.plural(replies.length, "message")} that could follow`);
+          ask.ariaDisabled = "true"; // they are there; not disabled, which would take the focus away
           fill(
             list,
             replies.map((reply) =>
@@ -137,11 +141,11 @@ turnwise.views.conversation = (() => {
             ),
           );
         } catch (error) {
-          fill(list, element("li", {class: "error"}, error.message));
-          ask.disabled = false;
+          fill(list, element("li", {class: "error", role: "alert"}, error.message));
+          asked = false;
         }
       },
-      {class: "quiet follow"},
+      {class: "quiet follow", "aria-label": `What could follow? After message ${turn + 1}`},
     );
     return ask;
   }

@@ -22,7 +22,7 @@ turnwise.views.map = (() => {
     const stage = element("div", {class: "map-stage"}, canvas, labels, drawing, tip);
     const lasso = button("Draw around points", () => setLasso(!drawingOn), {
       "aria-pressed": "false",
-      title: "L; or drag with Shift",
+      title: "By mouse (L); or drag with Shift",
     });
     add(
       main,
@@ -42,7 +42,7 @@ turnwise.views.map = (() => {
         level,
         "; near points mean much the same, far distances ",
         "say little, and islands far from all others are on the whole map only. Drag to move, scroll or pinch to zoom, ",
-        "press a point to read it. Zoomed in, colours and names are those of fine groups. The same is listed under Groups.",
+        "press a point to read it. By keyboard, arrows move, + and − zoom, and Enter lists what is in view. Zoomed in, colours and names are those of fine groups. The same is listed under Groups.",
       ),
     );
 
@@ -71,16 +71,19 @@ turnwise.views.map = (() => {
         point: (index, place) => showTip(tip, stage, level, index, place),
         press: (index) => index >= 0 && open(level, index),
         drawing: (corners) => fill(drawing, corners.length && svg("polygon", {points: corners.map(String).join(" ")})),
-        lasso: (corners) => {
-          setLasso(false);
-          const text = corners.map((corner) => corner.map((value) => +value.toFixed(3)).join(",")).join(";");
-          turnwise.route.setFilter({lasso: [`${level}:${text}${who === null ? "" : `:${code}`}`]});
-        },
+        lasso: around,
       });
     } catch (error) {
       fill(stage, element("p", {class: "error", role: "alert"}, error.message));
       legend.remove();
       return {};
+    }
+
+    /** Only what lies within these corners passes, and is listed. */
+    function around(corners) {
+      setLasso(false);
+      const text = corners.map((corner) => corner.map((value) => +value.toFixed(3)).join(",")).join(";");
+      turnwise.route.setFilter({lasso: [`${level}:${text}${who === null ? "" : `:${code}`}`]});
     }
 
     function setLasso(on) {
@@ -126,7 +129,7 @@ turnwise.views.map = (() => {
       fill(inside, isDrawn && listed(level, newSelection[level]));
     }
 
-    canvas.addEventListener("keydown", (event) => onKey(event, plot));
+    canvas.addEventListener("keydown", (event) => (event.key === "Enter" ? around(plot.corners()) : onKey(event, plot)));
     update(route, selection);
     return {
       update: (newRoute, newSelection) =>
@@ -134,7 +137,10 @@ turnwise.views.map = (() => {
           ? update(newRoute, newSelection)
           : turnwise.app.render(true),
       leave: () => plot.destroy(),
-      key: (event) => event.key === "l" && setLasso(!drawingOn),
+      key(event) {
+        if (event.key === "l") setLasso(!drawingOn);
+        else if (event.key === "Escape") setLasso(false);
+      },
     };
   }
 

@@ -2,7 +2,7 @@
 "use strict";
 
 turnwise.views.search = (() => {
-  const {add, element, button, choice, fill} = turnwise.dom;
+  const {add, element, button, choice, fill, announce} = turnwise.dom;
   const {note} = turnwise.parts;
   const {integer, plural} = turnwise.numbers;
   const MOST = 200,
@@ -47,13 +47,14 @@ turnwise.views.search = (() => {
     fill(holder, element("p", {class: "muted", role: "status"}, "Searching …"));
     try {
       const rows = query && mode !== "words" ? await ranked(query, mode, selection) : await withWords(query, selection);
-      if (rows.length === 0) fill(holder, await suggestions(query, mode, selection));
-      else
-        fill(
-          holder,
-          heading(query, rows, mode),
-          turnwise.parts.inPieces(rows, (some) => turnwise.parts.messages(some)),
-        );
+      const found = rows.length > 0 && heading(query, rows, mode);
+      fill(
+        holder,
+        found
+          ? [found, turnwise.parts.inPieces(rows, (some) => turnwise.parts.messages(some))]
+          : await suggestions(query, mode, selection),
+      );
+      if (query) announce(found ? found.textContent : "Nothing was found");
     } catch (error) {
       fill(holder, element("p", {class: "error", role: "alert"}, error.message));
     }
