@@ -204,6 +204,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, small_encoder: Path) -> P
     subjects = ("card", "flight", "pizza", "refund", "parcel")
     asked = {name: [f"please {name} {name} {number}" for number in range(12)] for name in subjects}
     write_observations(folder / "observations.jsonl", asked, subjects[:3])
+    (folder / "logs").mkdir()
+    write_observations(folder / "logs" / "observations.jsonl", asked, subjects[:3])
     for store in ("talks", "tickets.store"):
         made = turnwise.ConversationStore.create(folder / store, folder / "chats.jsonl", encoder=folder / "model")
         # what pages delete

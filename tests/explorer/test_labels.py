@@ -75,3 +75,10 @@ def test_a_name_tells_durations_from_times_of_day() -> None:
 )
 def test_times_of_day_and_mixtures_are_no_durations(values: list[str]) -> None:
     assert numbers(*values) is None
+
+
+def test_what_logs_of_assistants_measure_is_always_a_number() -> None:
+    labels = Labels(60)
+    for row in range(60):
+        labels.set(row, {"input_tokens": 1000 + row, "ticket": 1000 + row, "errors": 0, "calls": 1})
+    assert list(labels.numbers()) == ["errors", "input_tokens"]  # nothing failed; tickets are numbered one by one

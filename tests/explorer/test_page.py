@@ -513,6 +513,16 @@ def test_requests_are_sorted_by_any_column_and_split_by_any_category(
         for cell in page.locator(f"tbody {column.format('rating')}").all_inner_texts()
     ]
     assert means == sorted(means) and means[0] < 2 < means[-1]
+    page.evaluate(
+        """() => {
+          const {conversations, summary} = turnwise.report;
+          conversations["number:errors"] = conversations["number:rating"];
+          summary.numbers.push("errors");
+          return turnwise.app.render(true);
+        }"""
+    )
+    page.locator("thead button", has_text="errors").click()  # which requests fail most?
+    page.wait_for_selector("th[aria-sort=descending]:has-text('errors')")
     page.get_by_label("Split by").select_option("domain")
     page.wait_for_selector(column.format("shop"))
     for row in page.locator(".requests tbody tr").all():

@@ -16,7 +16,10 @@ DEFAULT_METHOD = "complete"
 # Method -> the class of its recipe.
 METHODS: Table[Any] = Table(
     {
-        "complete": ("turnwise.training.recipes.complete:Complete", "in-context, then a reply head and a centre"),
+        "complete": (
+            "turnwise.training.recipes.complete:Complete",
+            "context and answers, then a projection, a reply head and a centre",
+        ),
         "in-context": ("turnwise.training.recipes.in_context:InContext", "messages"),
         "reply-head": ("turnwise.training.recipes.reply_head:ReplyHeadRecipe", "next replies"),
     },

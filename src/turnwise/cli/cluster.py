@@ -12,7 +12,7 @@ from turnwise._compat import leave_out_pandas
 from turnwise._utils.files import only_writer
 from turnwise._utils.progress import note
 from turnwise.cli.explore import Compared, Grouping, explored_store, makes_groups, say_who_asks
-from turnwise.cli.options import GROUP_TABLE, ExploredStore, Force, GivenData, Model, Seed
+from turnwise.cli.options import GROUP_TABLE, ExploredStore, Force, GivenData, Seed, StoreModel
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.terminal import quiet_transformers
 
@@ -44,7 +44,7 @@ def cluster(
         ),
     ] = None,
     period: Compared = "half",
-    model: Model = None,
+    model: StoreModel = None,
     sample: Annotated[
         int,
         typer.Option(

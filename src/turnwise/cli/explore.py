@@ -13,7 +13,7 @@ import typer
 from turnwise._utils.files import check_file, discard, is_url
 from turnwise._utils.progress import console, note
 from turnwise.cli.groups import takes
-from turnwise.cli.options import ExploredStore, Force, GivenData, Model, Seed
+from turnwise.cli.options import ExploredStore, Force, GivenData, Seed, StoreModel
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.store import fill, refuse_other_files
 from turnwise.cli.terminal import quiet_transformers
@@ -35,7 +35,7 @@ class Grouping:
         str | None,
         typer.Option(
             help="The role that asks, such as user, or opener for whoever opens a conversation; by default the one "
-            "that opens most conversations, and opener where roles are names."
+            "that opens most conversations, and opener where roles are names. cluster then writes its groups only."
         ),
     ] = None
     seeds: Annotated[
@@ -113,7 +113,7 @@ def explore(
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address without opening a browser.")
     ] = False,
-    model: Model = None,
+    model: StoreModel = None,
     seed: Seed = 0,
     force: Force = False,
 ) -> None:

@@ -10,7 +10,7 @@ import typer
 from turnwise._compat import leave_out_pandas
 from turnwise._utils.files import only_writer
 from turnwise._utils.progress import note
-from turnwise.cli.options import GROUP_TABLE, Data, Force, Model, Seed
+from turnwise.cli.options import GROUP_TABLE, Data, Force, Seed, StoreModel
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.terminal import quiet_transformers, use_one_thread
 
@@ -26,7 +26,7 @@ def label(
     ],
     output: Annotated[Path, GROUP_TABLE],
     reading: Reading,
-    model: Model = None,
+    model: StoreModel = None,
     seed: Seed = 0,
     force: Force = False,
 ) -> None:

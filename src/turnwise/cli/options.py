@@ -14,6 +14,14 @@ Data = Annotated[
     typer.Argument(help="Files, folders or globs of conversations; - means the standard input.", show_default=False),
 ]
 Model = Annotated[str | None, typer.Option(help="A folder or a Hub name; if left out, the default encoder.")]
+StoreModel = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        help="A folder or a Hub name; if left out, that of the store or of the groups, if there is one, or else the "
+        "default encoder.",
+    ),
+]
 ModelArgument = Annotated[str, typer.Argument(help="A folder or a Hub name.", show_default=False)]
 
 # What is written

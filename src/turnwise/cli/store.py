@@ -14,7 +14,7 @@ from turnwise._compat import leave_out_pandas
 from turnwise._utils.memory import keep_little_free_memory
 from turnwise._utils.progress import console, note, progress_of
 from turnwise._utils.strict_json import strict_json
-from turnwise.cli.options import Cache, Data, Model, Where
+from turnwise.cli.options import Cache, Data, Model, StoreModel, Where
 from turnwise.cli.reading import Reading, reads_conversations
 from turnwise.cli.tables import print_hits
 from turnwise.cli.terminal import Commands, quiet_transformers, use_one_thread
@@ -46,7 +46,7 @@ def index(
         typer.Option("--store", help="Folder of the store; created if it does not exist."),
     ],
     reading: Reading,
-    model: Model = None,
+    model: StoreModel = None,
     pooling: Annotated[
         str,
         typer.Option(

@@ -12,6 +12,7 @@ import numpy as np
 
 from turnwise._utils.durations import are_durations, minutes_of
 from turnwise.data.reading.headings import tells_how_long
+from turnwise.data.reading.sessions import SUMMED
 from turnwise.store.records import TIME_NAMES
 
 MOST_VALUES = 200  # of a label that can still be chosen from a list
@@ -92,6 +93,8 @@ def _measures(name: str, values: np.ndarray, parts: int) -> bool:
     if name in _TIMES or (parts > 1 and not tells_how_long(name) and not are_durations(known, parts)):
         return False
     different = len(np.unique(known))
+    if name in SUMMED:  # what logs of assistants measure; that nothing failed is a result
+        return different > 1 or (name == "errors" and different == 1)
     is_identifier = different == len(known) >= _IDENTIFIERS and bool((known == np.round(known)).all())
     return different > 1 and not is_identifier
 

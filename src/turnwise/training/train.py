@@ -46,8 +46,8 @@ def train(
         data: The conversations: what `turnwise.read_conversations` reads or gives. A reply head also learns from the
             file of vectors that ``turnwise embed`` wrote.
         method: The name of the method, one of ``turnwise.training.recipes.METHODS``, or a recipe, which holds a method
-            together with its settings. The default trains the encoder in context, fits a reply head and a centre to
-            its vectors, and keeps what it learned only if conversations that it has not seen gain from it.
+            together with its settings. The default learns from context and from answers, as much of each as helps on
+            conversations that were set aside, and fits a projection, a reply head and a centre.
         settings: The settings that differ from the method's own, by their names; a recipe has them already.
         preset: ``"paper"`` starts from the settings of the method's paper; a recipe has its own.
         encoder: The encoder to start from, or its name or path; ``None`` is the default encoder or, with the settings

@@ -21,7 +21,8 @@ from turnwise.data.reading.source import OTHER_LAYOUT, ROWS_OF_A_FILE, BadRow, S
 
 Call = dict[str, Any]
 Messages = list[dict[str, Any]]
-_SUMMED = ("calls", "branches", "errors", "input_tokens", "output_tokens", "cost", "latency")
+# What of the calls of a session adds up.
+SUMMED = ("calls", "branches", "errors", "input_tokens", "output_tokens", "cost", "latency")
 _FIRST = ("id", "time", "system", "model", "error")
 
 # The calls of each session in order of time; sessions in the order of their first calls.
@@ -186,7 +187,7 @@ def merged(calls: list[Call]) -> Call:
     row: Call = dict.fromkeys(_FIRST)
     for call in calls:
         for name, value in call.items():
-            if name in _SUMMED:
+            if name in SUMMED:
                 row[name] = row.get(name) if value is None else (row.get(name) or 0) + value
             elif value not in (None, "") and (row.get(name) is None or name.startswith("score_")):
                 row[name] = value

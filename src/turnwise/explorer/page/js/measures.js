@@ -4,7 +4,8 @@
 turnwise.measures = (() => {
   const MOST_VALUES = 20, // of a category
     FEW = 5, // values, of which a mean says little
-    RATINGS = 11; // whole numbers at most, of which the low ones are the bad ones
+    RATINGS = 11, // whole numbers at most, of which the low ones are the bad ones
+    COUNTED = ["errors", "calls", "branches", "repeats"]; // of what went wrong, and the high ones are the bad ones
   const {Z} = turnwise.numbers;
 
   function names() {
@@ -46,6 +47,7 @@ turnwise.measures = (() => {
 
   /** Whether a number is a rating: few whole numbers, from 0 or 1 on. */
   function isRating(name) {
+    if (COUNTED.includes(name)) return false;
     const values = new Set([...column(name)].filter((value) => !Number.isNaN(value)));
     return values.size <= RATINGS && [...values].every((value) => Number.isInteger(value) && value >= 0 && value <= 10);
   }
