@@ -93,10 +93,9 @@ def _measures(name: str, values: np.ndarray, parts: int) -> bool:
     if name in _TIMES or (parts > 1 and not tells_how_long(name) and not are_durations(known, parts)):
         return False
     different = len(np.unique(known))
-    if name in SUMMED:  # what logs of assistants measure; that nothing failed is a result
-        return different > 1 or (name == "errors" and different == 1)
-    is_identifier = different == len(known) >= _IDENTIFIERS and bool((known == np.round(known)).all())
-    return different > 1 and not is_identifier
+    least = 1 if name == "errors" else 2  # that nothing failed is a result
+    are_numbered = different == len(known) >= _IDENTIFIERS and bool((known == np.round(known)).all())
+    return different >= least and (not are_numbered or name in SUMMED)  # those are what logs of assistants measure
 
 
 def _number(value: Any) -> tuple[float | None, int]:

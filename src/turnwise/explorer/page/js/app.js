@@ -28,7 +28,6 @@ turnwise.app = (() => {
       event.preventDefault(); // its target would be taken for the address of a view
       main.focus();
     });
-    turnwise.wayBack.start(main);
     window.addEventListener("hashchange", () => render());
     window.addEventListener("themechange", () => render(true));
     document.addEventListener("keydown", onKey);

@@ -3,14 +3,10 @@
 
 turnwise.wayBack = (() => {
   const WAIT = 5000; // milliseconds, after which texts that have not arrived are not waited for
-  const places = new Map(); // of entries of the history: {scroll, href}
-  let main, entry;
-
-  function start(content) {
-    main = content;
-    history.scrollRestoration = "manual";
-    entry = number();
-  }
+  const places = new Map(), // of entries of the history: {scroll, href}
+    main = document.getElementById("main");
+  let entry = number();
+  history.scrollRestoration = "manual";
 
   /** Keeps the place in what is shown still, and gives that of the entry that is shown next, if it was seen before. */
   function leave() {
@@ -47,5 +43,5 @@ turnwise.wayBack = (() => {
     look();
   }
 
-  return {start, leave, arrive};
+  return {leave, arrive};
 })();

@@ -116,18 +116,16 @@ turnwise.views.conversation = (() => {
 
   /** What other conversations hold that could be said after a turn; the server ranks it. */
   function follow(c, turn) {
-    let asked = false;
     const ask = button(
       "What could follow?",
       async () => {
-        if (asked) return;
-        asked = true;
+        if (ask.ariaDisabled) return;
+        ask.ariaDisabled = "true"; // not disabled, which would take the focus away
         const list = element("ol", {class: "replies", "aria-label": "What could follow"});
         ask.closest("li").append(list);
         try {
           const replies = await turnwise.live.next(c, turn);
           announce(`${turnwise.numbers.plural(replies.length, "message")} that could follow`);
-          ask.ariaDisabled = "true"; // they are there; not disabled, which would take the focus away
           fill(
             list,
             replies.map((reply) =>
@@ -142,7 +140,7 @@ turnwise.views.conversation = (() => {
           );
         } catch (error) {
           fill(list, element("li", {class: "error", role: "alert"}, error.message));
-          asked = false;
+          ask.ariaDisabled = null;
         }
       },
       {class: "quiet follow", "aria-label": `What could follow? After message ${turn + 1}`},
