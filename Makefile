@@ -21,7 +21,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $(INSTALLED)
 
 demo: $(INSTALLED)
-	$(BIN)/turnwise demo --output demo-output --force
+	$(BIN)/turnlens demo --output demo-output --force
 
 # A process for each core, but each takes up to 2 GB. All tests, or those in TESTS.
 test: $(INSTALLED)
@@ -48,11 +48,11 @@ bench: $(INSTALLED)
 fuzz: $(INSTALLED)
 	$(BIN)/python -m fuzz --minutes $(MINUTES)
 
-# Needs $TURNWISE_DATA and the package chitchat-dataset; about 40 minutes of one core, with BF16=1 on processors made for it 20.
+# Needs $TURNLENS_DATA and the package chitchat-dataset; about 40 minutes of one core, with BF16=1 on processors made for it 20.
 encoder: $(INSTALLED)
 	$(BIN)/python examples/make_encoder.py $(if $(BASE),--base $(BASE)) $(if $(BF16),--bf16)
 
-# Needs $TURNWISE_DATA. The papers' own schedules, to the last epoch, and ours for an epoch beside them: days of two
+# Needs $TURNLENS_DATA. The papers' own schedules, to the last epoch, and ours for an epoch beside them: days of two
 # cores, so take one paper (PAPERS=triple), one seed (SEEDS=1), or a GPU. Interrupted, the same command goes on.
 PAPERS ?= triple dialoguecse dial2vec
 SEEDS ?= 3
@@ -61,7 +61,7 @@ OF_dialoguecse = --data-sets ecd,sgd --methods dialogue-cse-adapted,dialogue-cse
 OF_dial2vec = --data-sets sgd --methods dial2vec,dial2vec-paper
 reproduce: $(INSTALLED) $(addprefix reproduce-,$(PAPERS))
 reproduce-%:
-	$(BIN)/turnwise papers bench $* --data $(TURNWISE_DATA) $(OF_$*) --no-studies --seeds $(SEEDS) \
+	$(BIN)/turnlens papers bench $* --data $(TURNLENS_DATA) $(OF_$*) --no-studies --seeds $(SEEDS) \
 	--set max_steps=none $(if $(BF16),--set bf16=true) --out reproduce/$*
 
 # Into dist/: checked, installed into an empty environment, and tried there as the README says.

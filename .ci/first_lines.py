@@ -1,6 +1,6 @@
 """Runs the README's first lines of shell and of Python as they stand, on a file of chats.
 
-The `turnwise` and `python` on the PATH run them, in the working folder. What serves is asked once, and interrupted.
+The `turnlens` and `python` on the PATH run them, in the working folder. What serves is asked once, and interrupted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import urllib.request
 from pathlib import Path
 
 SERVING = {"explore", "serve"}
-WRITE = "import turnwise; turnwise.sample_conversations(60).to_json('chats.jsonl')"
+WRITE = "import turnlens; turnlens.sample_conversations(60).to_json('chats.jsonl')"
 
 
 def block(readme: str, heading: str, language: str) -> str:

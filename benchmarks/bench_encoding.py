@@ -1,11 +1,11 @@
 """Embedding messages against stock ``encode`` of the same encoder, in CPU seconds of all threads, interleaved.
 
 Prints (a) the ratio with every text embedded, and with the matrix products that are not chosen on this processor, (b)
-with distinct texts only and the cache, part by part as `turnwise embed` goes, on the corpus as it is, (c) the largest
+with distinct texts only and the cache, part by part as `turnlens embed` goes, on the corpus as it is, (c) the largest
 difference of a vector, (d) half precision with its cosines, and (e) whole conversations of 512 tokens at most.
 
 Run: python benchmarks/bench_encoding.py [--messages 8000] [--corpus sgd] [--encoder MODEL]
-Data: $TURNWISE_DATA/sgd and $TURNWISE_DATA/taskmaster4 if there, else generated conversations.
+Data: $TURNLENS_DATA/sgd and $TURNLENS_DATA/taskmaster4 if there, else generated conversations.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from unittest import mock
 import numpy as np
 from sentence_transformers import SentenceTransformer
 
-import turnwise
+import turnlens
 from quick import add_quick, data_folder, is_quick
-from turnwise._utils.vectors import unit_vectors
-from turnwise.encoders import onednn
-from turnwise.encoders.inference import encode_texts
-from turnwise.encoders.vector_cache import VectorCache
+from turnlens._utils.vectors import unit_vectors
+from turnlens.encoders import onednn
+from turnlens.encoders.inference import encode_texts
+from turnlens.encoders.vector_cache import VectorCache
 
 DATA = data_folder()
 CONVERSATIONS_IN_PART = 10 if is_quick() else 200
@@ -39,8 +39,8 @@ def corpora() -> dict[str, list[list[str]]]:
     for name in ("sgd", "taskmaster4"):
         if (DATA / name).is_dir():
             files = sorted(str(file) for file in (DATA / name).glob("*.jsonl.gz"))
-            found[name] = turnwise.read_conversations(files)
-    found = found or {"generated": turnwise.sample_conversations(2000)}
+            found[name] = turnlens.read_conversations(files)
+    found = found or {"generated": turnlens.sample_conversations(2000)}
     return {
         name: [[message["content"] for message in messages] for messages in rows.shuffle(seed=0)["messages"][:]]
         for name, rows in found.items()
@@ -111,7 +111,7 @@ def main() -> int:
     add_quick(parser, messages=50)
     options = parser.parse_args()
 
-    encoder, found = turnwise.load_encoder(options.encoder), corpora()
+    encoder, found = turnlens.load_encoder(options.encoder), corpora()
     name = options.corpus or next(iter(found))
     encoder.encode(["a first text takes longer"] * 64)
     with tempfile.TemporaryDirectory() as folder:

@@ -3,7 +3,7 @@
 Prints what making a report costs (`build_report`: reading, groups, map), making it again when nothing has changed, or
 after an edit of the groups (`former`), and writing its files; the size of these and the peak memory; for a quarter and
 all of the messages, each in a process of its own. The vectors are random, in clusters, as in bench_store.py; the pass
-of the encoder is measured on sample conversations and scaled. Then what `turnwise.cluster` costs beside `encode`.
+of the encoder is measured on sample conversations and scaled. Then what `turnlens.cluster` costs beside `encode`.
 
 Run: python benchmarks/bench_explorer.py [--messages 100000]
 """
@@ -15,11 +15,11 @@ import resource
 import tempfile
 from pathlib import Path
 
-import turnwise
+import turnlens
 from bench_store import RandomVectors, Vectors, conversations, cpu
 from quick import add_quick, is_quick, output_of
-from turnwise.explorer import Report, build_report, edits, write_report
-from turnwise.store import ConversationStore
+from turnlens.explorer import Report, build_report, edits, write_report
+from turnlens.store import ConversationStore
 
 ENCODED = 50 if is_quick() else 1000  # texts that the encoder is timed on
 
@@ -49,27 +49,27 @@ def measure(messages: int) -> None:
 
 def encoder_pass(messages: int) -> float:
     """CPU seconds of embedding so many messages like those of the sample conversations."""
-    texts = [message["content"] for row in turnwise.sample_conversations(400) for message in row["messages"]]
+    texts = [message["content"] for row in turnlens.sample_conversations(400) for message in row["messages"]]
     distinct = list(dict.fromkeys(texts))[:ENCODED]
-    encoder = turnwise.load_encoder()
+    encoder = turnlens.load_encoder()
     encoder.encode_messages(distinct[:50])
     return cpu(lambda: encoder.encode_messages(distinct)) * messages / len(distinct)
 
 
 def cluster_ratio(count: int) -> None:
-    """What `turnwise.cluster` of conversations costs, embedding included, beside embedding their distinct messages."""
+    """What `turnlens.cluster` of conversations costs, embedding included, beside embedding their distinct messages."""
     rows = [
         {
             "id": row["id"],
             "messages": [{**message, "content": " ".join([message["content"]] * 5)} for message in row["messages"]],
         }
-        for row in turnwise.sample_conversations(count)
+        for row in turnlens.sample_conversations(count)
     ]
     texts = list(dict.fromkeys(message["content"] for row in rows for message in row["messages"]))
-    encoder = turnwise.load_encoder()
+    encoder = turnlens.load_encoder()
     encoder.encode(texts[:50])
     encode = cpu(lambda: encoder.encode(texts))
-    cluster = cpu(lambda: turnwise.cluster(rows, encoder=encoder))
+    cluster = cpu(lambda: turnlens.cluster(rows, encoder=encoder))
     print(
         f"cluster of {count:,} conversations with long turns: {cluster:.1f} s; encode of their {len(texts):,} distinct "
         f"messages: {encode:.1f} s; ratio {cluster / encode:.2f}"

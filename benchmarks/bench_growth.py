@@ -28,10 +28,10 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
-import turnwise
+import turnlens
 from bench_store import TURNS, RandomVectors, Vectors, conversations, cpu, per_query
 from quick import add_quick, output_of
-from turnwise.store import ConversationStore
+from turnlens.store import ConversationStore
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from tiny_encoder import save_tiny_encoder
@@ -56,22 +56,22 @@ def filled(folder: Path, messages: int) -> ConversationStore:
 
 def reading(folder: Path, messages: int) -> Callable[[], object]:
     path = chats(folder, messages)
-    return lambda: len(turnwise.read_conversations(path))
+    return lambda: len(turnlens.read_conversations(path))
 
 
 def embedding(folder: Path, messages: int) -> Callable[[], object]:
-    return _embedding(turnwise.load_encoder(), messages)
+    return _embedding(turnlens.load_encoder(), messages)
 
 
 def static(folder: Path, messages: int) -> Callable[[], object]:
     return _embedding(static_encoder(256), messages)
 
 
-def static_encoder(dim: int) -> turnwise.ConversationEncoder:
+def static_encoder(dim: int) -> turnlens.ConversationEncoder:
     """An encoder of random word vectors, which takes hardly any time."""
     torch.manual_seed(0)
-    table = StaticEmbedding(turnwise.load_encoder().tokenizer.backend_tokenizer, embedding_dim=dim)
-    return turnwise.ConversationEncoder(modules=[table, Normalize()], device="cpu")
+    table = StaticEmbedding(turnlens.load_encoder().tokenizer.backend_tokenizer, embedding_dim=dim)
+    return turnlens.ConversationEncoder(modules=[table, Normalize()], device="cpu")
 
 
 def _embedding(encoder: SentenceTransformer, messages: int) -> Callable[[], object]:
@@ -98,24 +98,24 @@ def searching(folder: Path, messages: int) -> Callable[[], object]:
 
 
 def grouping(folder: Path, messages: int) -> Callable[[], object]:
-    from turnwise.explorer import build_report
+    from turnlens.explorer import build_report
 
     store = filled(folder, messages)
     return lambda: build_report(store)
 
 
 def exploring(folder: Path, messages: int) -> Callable[[], object]:
-    from turnwise.explorer import build_report, write_report
+    from turnlens.explorer import build_report, write_report
 
     report = build_report(filled(folder, messages))
     return lambda: write_report(report, folder / "report")
 
 
 def training(folder: Path, messages: int) -> Callable[[], object]:
-    rows = turnwise.read_conversations(chats(folder, messages))
-    encoder = turnwise.load_encoder(str(save_tiny_encoder(folder)))
-    recipe = turnwise.training.recipes.get_recipe("dialogue-cse", settings={"max_steps": 10, "batch_size": 4})
-    return lambda: turnwise.train(rows, method=recipe, encoder=encoder)
+    rows = turnlens.read_conversations(chats(folder, messages))
+    encoder = turnlens.load_encoder(str(save_tiny_encoder(folder)))
+    recipe = turnlens.training.recipes.get_recipe("dialogue-cse", settings={"max_steps": 10, "batch_size": 4})
+    return lambda: turnlens.train(rows, method=recipe, encoder=encoder)
 
 
 STAGES = {

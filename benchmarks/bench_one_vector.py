@@ -9,7 +9,7 @@ through once either way. For a million messages by **extrapolation**: the sample
 (d) Messages with what was said before: a sum of vectors that are there, against a pass over whole conversations.
 
 Run: python benchmarks/bench_one_vector.py [--conversations 200] [--messages 223756]
-Data: $TURNWISE_DATA/sgd/train.jsonl.gz if there, else generated conversations; --data takes another file. Seconds are
+Data: $TURNLENS_DATA/sgd/train.jsonl.gz if there, else generated conversations; --data takes another file. Seconds are
 those of the processor, of all threads together, so that a busy machine does not count.
 """
 
@@ -29,16 +29,16 @@ import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
-import turnwise
+import turnlens
 from quick import add_quick, data_folder, is_quick
-from turnwise._utils.vectors import unit_vectors
-from turnwise.encoders.history import add_history
-from turnwise.encoders.message_pooling import message_tokens, pool_messages
-from turnwise.encoders.reply_head import ReplyHead
-from turnwise.papers.triple_encoders.views import View, add_views, encode_view
-from turnwise.replies.composed import ComposedContext
-from turnwise.training.recipes import ReplyHeadRecipe
-from turnwise.training.reply_head import fit_reply_head
+from turnlens._utils.vectors import unit_vectors
+from turnlens.encoders.history import add_history
+from turnlens.encoders.message_pooling import message_tokens, pool_messages
+from turnlens.encoders.reply_head import ReplyHead
+from turnlens.papers.triple_encoders.views import View, add_views, encode_view
+from turnlens.replies.composed import ComposedContext
+from turnlens.training.recipes import ReplyHeadRecipe
+from turnlens.training.reply_head import fit_reply_head
 
 DATA = data_folder() / "sgd" / "train.jsonl.gz"
 DIM, MILLION = 32 if is_quick() else 384, 1_000_000
@@ -75,7 +75,7 @@ def cost(encoder: SentenceTransformer, work: Callable[[], object]) -> tuple[int,
 
 def passes(conversations: Dataset) -> None:
     """(a) One pass and algebra, and a pass for each task and view."""
-    encoder, views = turnwise.load_encoder(device="cpu"), add_views(turnwise.load_encoder(device="cpu"), "c3l")
+    encoder, views = turnlens.load_encoder(device="cpu"), add_views(turnlens.load_encoder(device="cpu"), "c3l")
     dialogues = [row["messages"] for row in conversations]
     texts = [message["content"] for messages in dialogues for message in messages]
     starts = np.cumsum([0, *map(len, dialogues)])[:-1]
@@ -109,7 +109,7 @@ def passes(conversations: Dataset) -> None:
 
 
 def random_messages(count: int) -> pa.Table:
-    """Embedded messages of conversations of two speakers, as ``turnwise embed`` writes them; directions are random."""
+    """Embedded messages of conversations of two speakers, as ``turnlens embed`` writes them; directions are random."""
     vectors = unit_vectors(np.random.default_rng(0).standard_normal((count, DIM), dtype=np.float32))
     numbers = np.arange(count)
     return pa.table(
@@ -136,7 +136,7 @@ def training(count: int) -> None:
 
 def further_turn() -> float:
     """(c) Microseconds that the query takes once the turn is encoded."""
-    encoder, vectors = turnwise.load_encoder(device="cpu"), unit_vectors(np.random.default_rng(1).random((50, DIM)))
+    encoder, vectors = turnlens.load_encoder(device="cpu"), unit_vectors(np.random.default_rng(1).random((50, DIM)))
     head = ReplyHead(DIM)
     torch.nn.init.normal_(head.context, std=0.01)
     context = ComposedContext(head.arrays())
@@ -159,7 +159,7 @@ def further_turn() -> float:
 
 def history(conversations: Dataset) -> None:
     """(d) What was said before, from the vectors of messages, and from a pass of the encoder."""
-    encoder, dialogues = turnwise.load_encoder(device="cpu"), conversations["messages"][:]
+    encoder, dialogues = turnlens.load_encoder(device="cpu"), conversations["messages"][:]
     turns = [len(messages) for messages in dialogues]
     vectors = encoder.encode_messages([message["content"] for talk in dialogues for message in talk])
     added = shortest(lambda: add_history(vectors, turns))
@@ -189,7 +189,7 @@ def main() -> int:
     )
     add_quick(parser, conversations=5, messages=400)
     options = parser.parse_args()
-    rows = turnwise.read_conversations(options.data) if options.data.is_file() else turnwise.sample_conversations(1000)
+    rows = turnlens.read_conversations(options.data) if options.data.is_file() else turnlens.sample_conversations(1000)
     sample = rows.shuffle(seed=0).select(range(min(options.conversations, len(rows))))
     passes(sample)
     history(sample)

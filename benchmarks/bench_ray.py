@@ -5,7 +5,7 @@ the first part of the output to the last, for each row embedded meanwhile, and t
 importing, starting Ray and loading encoders, which a long job pays once. Parts that differ are an error.
 
 Run: python benchmarks/bench_ray.py [--conversations 2000] [--actors 2] [--rounds 3] [--model NAME] [--keep FOLDER]
-Needs the extra ray. Data: $TURNWISE_DATA/sgd/train.jsonl.gz if there, else generated conversations.
+Needs the extra ray. Data: $TURNLENS_DATA/sgd/train.jsonl.gz if there, else generated conversations.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-import turnwise
+import turnlens
 from quick import add_quick, data_folder, skip, tiny_encoder
-from turnwise.distributed.output import MANIFEST
+from turnlens.distributed.output import MANIFEST
 
 SGD = data_folder() / "sgd" / "train.jsonl.gz"
 CHILD = """
-import sys, torch, turnwise
+import sys, torch, turnlens
 corpus, output, model, engine, actors, shard = sys.argv[1:]
 if engine == "local":
     torch.set_num_threads(int(actors))
-turnwise.ray.embed_corpus(corpus, output=output, encoder=model or None, engine=engine, shard_size=int(shard),
+turnlens.ray.embed_corpus(corpus, output=output, encoder=model or None, engine=engine, shard_size=int(shard),
                       actors=int(actors) if engine == "ray" else None)
 """
 
@@ -66,7 +66,7 @@ def run(corpus: Path, output: Path, model: str, engine: str, actors: int, shard_
 
 def write_corpus(folder: Path, count: int, files: int) -> Path:
     """Conversations in some files."""
-    conversations = turnwise.read_conversations(SGD) if SGD.is_file() else turnwise.sample_conversations(count)
+    conversations = turnlens.read_conversations(SGD) if SGD.is_file() else turnlens.sample_conversations(count)
     conversations = conversations.select(range(min(count, len(conversations))))
     folder.mkdir()
     for number in range(files):

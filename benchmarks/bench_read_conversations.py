@@ -1,7 +1,7 @@
 """Read a large JSONL file of conversations: rows a second and peak memory.
 
     python benchmarks/bench_read_conversations.py --rows 1000000
-    TURNWISE_DATA=… python benchmarks/bench_read_conversations.py --spans --shared --rows 13700
+    TURNLENS_DATA=… python benchmarks/bench_read_conversations.py --spans --shared --rows 13700
 
 With ``--spans``, the file is a log of traces as Langfuse exports them: each call repeats its history and has three
 spans, and five sessions are interleaved. With ``--shared``, its conversations are not generated. Exits with 1 if the
@@ -47,7 +47,7 @@ def peak_mb():
         with open("/proc/self/status") as status:
             return int(re.search(r"VmHWM:\\s+(\\d+)", status.read())[1]) / 1000
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_000_000
-from turnwise.data.conversations import read_conversations
+from turnlens.data.conversations import read_conversations
 measured = {"imports_mb": peak_mb()}
 began, cpu = time.perf_counter(), time.process_time()
 conversations = read_conversations(sys.argv[1])
@@ -78,7 +78,7 @@ def generated_conversations(rows: int) -> Iterator[dict[str, Any]]:
 
 def shared_conversations(rows: int) -> Iterator[dict[str, Any]]:
     """Conversations of several corpora in turn, with at least an answer each."""
-    data = Path(os.environ.get("TURNWISE_DATA", "../shared/data"))
+    data = Path(os.environ.get("TURNLENS_DATA", "../shared/data"))
     corpora = [_rows(name, sorted((data / name).glob("*.jsonl.gz"))) for name in _SHARED]
     in_turn = (row for row in chain.from_iterable(zip_longest(*corpora)) if row)
     answered = (
@@ -140,7 +140,7 @@ def _langfuse(spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def differing(path: Path, spans: Path) -> int:
     """How many conversations of ``path``, up to their last answer, are not those read from ``spans``."""
-    from turnwise.data.conversations import iterate_conversations  # late: a child's peak begins with its parent's
+    from turnlens.data.conversations import iterate_conversations  # late: a child's peak begins with its parent's
 
     said = lambda messages: [(message["role"], message["content"]) for message in messages]  # noqa: E731
     read = {row["id"]: said(row["messages"]) for row in iterate_conversations(spans)}
@@ -156,7 +156,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--spans", action="store_true", help="as a log of traces")
-    parser.add_argument("--shared", action="store_true", help="conversations of the folder TURNWISE_DATA")
+    parser.add_argument("--shared", action="store_true", help="conversations of the folder TURNLENS_DATA")
     add_quick(parser, rows=200)
     arguments = parser.parse_args()
     rows = arguments.rows

@@ -19,9 +19,9 @@ from itertools import combinations
 import numpy as np
 
 from quick import add_quick
-from turnwise._utils.vectors import unit_vectors
-from turnwise.papers.triple_encoders.scores import max_scores, triple_query
-from turnwise.replies.scores import inner_products
+from turnlens._utils.vectors import unit_vectors
+from turnlens.papers.triple_encoders.scores import max_scores, triple_query
+from turnlens.replies.scores import inner_products
 
 DIM, BLOCK = 384, 8192
 

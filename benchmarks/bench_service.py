@@ -33,9 +33,9 @@ import httpx2
 import numpy as np
 import psutil
 
-import turnwise
+import turnlens
 from quick import add_quick, is_quick, tiny_encoder
-from turnwise.store import ConversationStore
+from turnlens.store import ConversationStore
 
 SINGLE_CLIENTS = 16
 TEXTS, CLIENTS, QUEUE = 8 if is_quick() else 64, 4, 4096
@@ -45,8 +45,8 @@ ARRIVING_QUEUES = 10  # how many full queues arrive in the end
 
 @contextmanager
 def server(*options: str) -> Iterator[tuple[str, psutil.Process]]:
-    """A service in a process of its own, with options of `turnwise serve`; gives its address, and the process."""
-    command = [sys.executable, "-m", "turnwise", "serve", "--port", "0", *options]
+    """A service in a process of its own, with options of `turnlens serve`; gives its address, and the process."""
+    command = [sys.executable, "-m", "turnlens", "serve", "--port", "0", *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
@@ -150,7 +150,7 @@ async def ask_singly(url: str, path: str, bodies: list[dict[str, str]]) -> list[
 
 def report_singles(queries: list[str], quick: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        rows = turnwise.sample_conversations(20 if quick else 600)
+        rows = turnlens.sample_conversations(20 if quick else 600)
         store = ConversationStore.open(Path(folder) / "talks")
         store.add(rows)
         store.compact()
@@ -182,8 +182,8 @@ def main() -> int:
     add_quick(parser, requests=4, rounds=1, model=tiny_encoder)
     options = parser.parse_args()
 
-    encoder = turnwise.load_encoder(options.model)
-    conversations = turnwise.sample_conversations(300, seed=0)
+    encoder = turnlens.load_encoder(options.model)
+    conversations = turnlens.sample_conversations(300, seed=0)
     texts = [message["content"] for row in conversations for message in row["messages"]][: options.requests * TEXTS]
     batches = [texts[start : start + TEXTS] for start in range(0, len(texts), TEXTS)]
     direct, over_http, walls = [], [], []
@@ -223,7 +223,7 @@ def main() -> int:
         f"{QUEUE:,} tokens takes {bound:.2f} s, ratio {p99 / bound:.2f} (target: at most 2); /health within "
         f"{1000 * max(healthy):.0f} ms (target: 100)"
     )
-    asked = turnwise.sample_conversations(20 if options.quick else 300, seed=1)
+    asked = turnlens.sample_conversations(20 if options.quick else 300, seed=1)
     report_singles(list(dict.fromkeys(row["messages"][0]["content"] for row in asked)), options.quick)
     if options.quick:
         return int(others > 0 or error > 1e-5)

@@ -1,7 +1,7 @@
 """What commands cost before they do anything: CPU seconds of the process and of its children, the median of several.
 
 Prints a line for each command: help, wrong arguments, and what is done with a store that does not change; how many
-modules it imports, and which of the large libraries. Then what `turnwise serve` takes until its first embedding, in
+modules it imports, and which of the large libraries. Then what `turnlens serve` takes until its first embedding, in
 seconds by the clock, too. The store is made of sample conversations.
 
 Run: python benchmarks/bench_startup.py [--runs 5] [--conversations 300]
@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import turnwise
+import turnlens
 from bench_service import server, wait_until_embedded
 from quick import add_quick
 
@@ -34,7 +34,7 @@ COMMANDS = (
     "store info talks",
     "search talks card --mode text",
     "search talks card",
-    "reply turnwise/encoder --conversation one.jsonl --store talks",
+    "reply turnlens/encoder --conversation one.jsonl --store talks",
     "label one.jsonl --groups talks --output labels.parquet --force",
     "cluster --store talks --output groups.parquet --force",
 )
@@ -72,7 +72,7 @@ def report_service(*options: str) -> None:
     with server(*options) as (url, process):
         wait_until_embedded(url, {"input": "my card is gone"})
         seconds, cpu = time.perf_counter() - start, sum(process.cpu_times()[:2])
-    print(f"{cpu:6.2f} CPU s  ({seconds:.2f} s by the clock)  turnwise serve {' '.join(options)}, its first embedding")
+    print(f"{cpu:6.2f} CPU s  ({seconds:.2f} s by the clock)  turnlens serve {' '.join(options)}, its first embedding")
 
 
 def main() -> None:
@@ -84,15 +84,15 @@ def main() -> None:
     commands = COMMANDS[:4] if arguments.quick else COMMANDS  # the others take seconds each
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        turnwise.sample_conversations(arguments.conversations).to_json(str(folder / "chats.jsonl"))
-        turnwise.sample_conversations(1, seed=1).to_json(str(folder / "one.jsonl"))
-        command = ["-m", "turnwise"]
+        turnlens.sample_conversations(arguments.conversations).to_json(str(folder / "chats.jsonl"))
+        turnlens.sample_conversations(1, seed=1).to_json(str(folder / "one.jsonl"))
+        command = ["-m", "turnlens"]
         if not arguments.quick:
             for line in ("index chats.jsonl --store talks", COMMANDS[-1]):
                 subprocess.run([sys.executable, *command, *line.split()], cwd=folder, check=True, capture_output=True)
-        report("import turnwise", ["-c", "import turnwise"], folder, arguments.runs)
+        report("import turnlens", ["-c", "import turnlens"], folder, arguments.runs)
         for line in commands:
-            report(f"turnwise {line}", [*command, *line.split()], folder, arguments.runs)
+            report(f"turnlens {line}", [*command, *line.split()], folder, arguments.runs)
         if not arguments.quick:
             report_service()
             report_service("--store", str(folder / "talks"))

@@ -25,9 +25,9 @@ from unittest import mock
 import numpy as np
 
 from quick import add_quick, output_of
-from turnwise._utils.memory import keep_little_free_memory
-from turnwise.store import ConversationStore, indexing
-from turnwise.store.encoding import StoreEncoder
+from turnlens._utils.memory import keep_little_free_memory
+from turnlens.store import ConversationStore, indexing
+from turnlens.store.encoding import StoreEncoder
 
 DIM, TURNS, QUERIES = 384, 16, 20
 MESSAGES_IN_CLUSTER, CLUSTERS_IN_TOPIC = 20, 200
@@ -161,7 +161,7 @@ def main() -> None:
     messages = arguments.messages // TURNS * TURNS
     with tempfile.TemporaryDirectory() as folder:
         if arguments.peak:
-            keep_little_free_memory()  # as turnwise index does
+            keep_little_free_memory()  # as turnlens index does
             store = ConversationStore.open(Path(folder) / "store", encoder=RandomVectors(Vectors(20_000)))
             store.add(conversations(0, messages))
             store.compact()

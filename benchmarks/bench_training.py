@@ -11,7 +11,7 @@ Prints, for each loss, how many times as fast it is, and the peak memory of both
 - adaptation as a masked language model, against logits for every token.
 
 Run: python benchmarks/bench_training.py [--conversations 8] [--repeats 3] [--data FILE]
-Data: $TURNWISE_DATA/sgd/train.jsonl.gz if there, else generated conversations.
+Data: $TURNLENS_DATA/sgd/train.jsonl.gz if there, else generated conversations.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from torch import Tensor
 from torch.nn.functional import cosine_similarity, normalize, pad
 from torch.nn.utils.rnn import pad_sequence
 
-import turnwise
+import turnlens
 from quick import add_quick, data_folder, is_quick, output_of
-from turnwise.collators.texts import TextCollator
-from turnwise.encoders.forward import encode_sliced, sliced_means
-from turnwise.encoders.rendering import make_conversational
-from turnwise.papers.adaptation import Adaptation, MaskingCollator, masked_language_model, predicting_masked_only
-from turnwise.papers.dial2vec.collator import ConversationCollator
-from turnwise.papers.dial2vec.loss import Dial2vecLoss, Dial2vecSettings
-from turnwise.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings
-from turnwise.papers.triple_encoders.c3l import C3LLoss, C3LSettings, c3l_targets
-from turnwise.papers.triple_encoders.collator import TurnOrderCollator
-from turnwise.papers.triple_encoders.views import View, add_views, view_prompt
-from turnwise.training.freezing import frozen_lower_layers, no_attention_dropout
+from turnlens.collators.texts import TextCollator
+from turnlens.encoders.forward import encode_sliced, sliced_means
+from turnlens.encoders.rendering import make_conversational
+from turnlens.papers.adaptation import Adaptation, MaskingCollator, masked_language_model, predicting_masked_only
+from turnlens.papers.dial2vec.collator import ConversationCollator
+from turnlens.papers.dial2vec.loss import Dial2vecLoss, Dial2vecSettings
+from turnlens.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings
+from turnlens.papers.triple_encoders.c3l import C3LLoss, C3LSettings, c3l_targets
+from turnlens.papers.triple_encoders.collator import TurnOrderCollator
+from turnlens.papers.triple_encoders.views import View, add_views, view_prompt
+from turnlens.training.freezing import frozen_lower_layers, no_attention_dropout
 
 DATA = data_folder() / "sgd" / "train.jsonl.gz"
 LENGTH = 64 if is_quick() else 512  # of a padded row of dial2vec
@@ -62,7 +62,7 @@ def without_prefix(batch: Features) -> Features:
 
 
 def dialogue_cse(rows: Dataset) -> Steps:
-    encoder = turnwise.load_encoder(device="cpu").train()
+    encoder = turnlens.load_encoder(device="cpu").train()
     features = without_prefix(TextCollator(encoder)(list(rows)))
     loss = DialogueCSELoss(encoder, DialogueCSESettings(context_turns=TURNS, temperature=0.1))
 
@@ -116,7 +116,7 @@ def pair_loss(responses: list[Tensor], utterances: list[Tensor]) -> Tensor:
 
 
 def dial2vec(rows: Dataset) -> Steps:
-    encoder = make_conversational(turnwise.load_encoder(device="cpu"), LENGTH).train()
+    encoder = make_conversational(turnlens.load_encoder(device="cpu"), LENGTH).train()
     collate = ConversationCollator(encoder, rows)
     each = [without_prefix(collate([row])) for row in rows]
     batch = without_prefix(collate(list(rows)))
@@ -151,7 +151,7 @@ def literal_dial2vec(encoder: SentenceTransformer, batch: Features) -> None:
 
 
 def c3l(rows: Dataset) -> Steps:
-    encoder = add_views(turnwise.load_encoder(device="cpu"), "c3l").train()
+    encoder = add_views(turnlens.load_encoder(device="cpu"), "c3l").train()
     features = without_prefix(TurnOrderCollator(encoder, WINDOW)(list(rows)))
     every = [message["content"] for row in rows for message in row["messages"]]
     triples = [literal_triples(encoder, row, every) for row in rows]
@@ -196,7 +196,7 @@ def literal_triples(encoder: SentenceTransformer, row: dict[str, Any], every: li
 
 
 def adaptation(rows: Dataset) -> Steps:
-    encoder = turnwise.load_encoder(device="cpu")
+    encoder = turnlens.load_encoder(device="cpu")
     model = masked_language_model(encoder).train()
     messages = [{"text": message["content"]} for row in rows for message in row["messages"]]
     batches = [MaskingCollator(encoder, Adaptation())(messages[i : i + 50]) for i in range(0, len(messages), 50)]
@@ -223,9 +223,9 @@ LOSSES = {"DialogueCSE": dialogue_cse, "dial2vec": dial2vec, "C3L": c3l, "adapta
 
 def measure(options: argparse.Namespace) -> None:
     """One kind of step in this process: its median seconds, and the megabytes at the peak."""
-    corpus = turnwise.read_conversations(options.data) if options.data.is_file() else turnwise.sample_conversations(500)
-    merged = turnwise.data.merge_consecutive_messages(corpus)
-    rows = turnwise.data.keep_long_enough(merged, min_turns=WINDOW).shuffle(seed=0).select(range(options.conversations))
+    corpus = turnlens.read_conversations(options.data) if options.data.is_file() else turnlens.sample_conversations(500)
+    merged = turnlens.data.merge_consecutive_messages(corpus)
+    rows = turnlens.data.keep_long_enough(merged, min_turns=WINDOW).shuffle(seed=0).select(range(options.conversations))
     step = LOSSES[options.measure[0]](rows)[options.measure[1]]
     times = []
     for _ in range(options.repeats):

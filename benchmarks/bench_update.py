@@ -1,7 +1,7 @@
 """What the first report of a corpus costs and what adding a week to it, in CPU seconds of the whole command.
 
 Prints, for conversations of which the last are kept back: what embedding their distinct messages takes
-(`encode_messages`, its imports not counted); `turnwise explore first.jsonl --store talks --export report`; the same of
+(`encode_messages`, its imports not counted); `turnlens explore first.jsonl --store talks --export report`; the same of
 those kept back, into the same store; and once more with nothing new.
 
 With `--static`, conversations are generated and each word has a random vector, so that what grows besides embedding is
@@ -9,7 +9,7 @@ seen at sizes that take hours to embed: `--static --conversations 9100 --kept-ba
 them new.
 
 Run: python benchmarks/bench_update.py [--kept-back 350] [--conversations 4000] [--static]
-Needs $TURNWISE_DATA (Twitter support), without `--static`.
+Needs $TURNLENS_DATA (Twitter support), without `--static`.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import turnwise
+import turnlens
 from bench_growth import static_encoder
 from bench_startup import cpu_seconds
 from bench_store import cpu
 from quick import add_quick, data_folder, is_quick
-from turnwise.data.conversations import write_chats
+from turnlens.data.conversations import write_chats
 
 
 def corpus(count: int, generated: bool) -> list[dict[str, Any]]:
     if generated:
-        return turnwise.sample_conversations(count).to_list()
-    return turnwise.read_conversations(data_folder() / "twitter_support" / "train.jsonl.gz").to_list()[:count]
+        return turnlens.sample_conversations(count).to_list()
+    return turnlens.read_conversations(data_folder() / "twitter_support" / "train.jsonl.gz").to_list()[:count]
 
 
 def texts_of(rows: list[dict[str, Any]]) -> list[str]:
@@ -48,7 +48,7 @@ def main() -> None:
     arguments = parser.parse_args()
     rows = corpus(arguments.conversations, generated=arguments.static or is_quick())
     first, new = rows[: -arguments.kept_back], rows[-arguments.kept_back :]
-    encoder = static_encoder(384) if arguments.static else turnwise.load_encoder()
+    encoder = static_encoder(384) if arguments.static else turnlens.load_encoder()
     parts = {"first": first, "new": new}
     encoder.encode_messages(texts_of(new)[:50])
     passes = {name: cpu(partial(encoder.encode_messages, texts_of(part))) for name, part in parts.items()}
@@ -67,7 +67,7 @@ def main() -> None:
             ("new", "what is new", common),
             ("new", "once more, nothing new", common),
         ):
-            seconds = cpu_seconds([sys.executable, "-m", "turnwise", "explore", f"{file}.jsonl", *options], folder)
+            seconds = cpu_seconds([sys.executable, "-m", "turnlens", "explore", f"{file}.jsonl", *options], folder)
             extra = seconds - passes[file]
             print(f"{told:24} {seconds:6.1f} CPU s, {extra:6.1f} s beyond embedding", flush=True)
 

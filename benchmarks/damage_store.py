@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kill_store import HashVectors, Rows
-from turnwise.store import ConversationStore, StoreError, indexing, vector_index
+from turnlens.store import ConversationStore, StoreError, indexing, vector_index
 
 SMALLEST_INDEXED = 5  # vectors
 QUERIES_OF_RECALL = 2  # how well the indexes find is not what is tried here
@@ -145,7 +145,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="try 25, in seconds")
     arguments = parser.parse_args()
     most = 25 if arguments.quick else arguments.most
-    multiprocessing.set_forkserver_preload(["turnwise.store", "__main__"])
+    multiprocessing.set_forkserver_preload(["turnlens.store", "__main__"])
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent) / "store"

@@ -42,7 +42,7 @@ MOST_PARTS = 40  # of one life of the job, before the kill
 
 def start(corpus: Path, output: Path, model: Path, cluster: Any) -> subprocess.Popen[bytes]:
     """The job, going on with whatever is there, on a cluster if there is one."""
-    code = CHILD.replace("import sys, torch, turnwise", "import sys, torch, turnwise; torch.set_num_threads(1)")
+    code = CHILD.replace("import sys, torch, turnlens", "import sys, torch, turnlens; torch.set_num_threads(1)")
     code = code.replace("engine=engine,", "engine=engine, resume=True,").replace(
         "torch.set_num_threads(int(actors))", "pass"
     )

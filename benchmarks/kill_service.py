@@ -5,7 +5,7 @@ confirmed. After each kill the store must open, hold at least what was confirmed
 be searchable; the next service goes on with it. In the end all of it is sent once more, and the store must be whole.
 
 Run: python benchmarks/kill_service.py [--kills 50] [--quick]
-Data: $TURNWISE_DATA/sgd/train.jsonl.gz if there, else generated conversations; a tiny encoder.
+Data: $TURNLENS_DATA/sgd/train.jsonl.gz if there, else generated conversations; a tiny encoder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import httpx2
 
 from bench_service import server
 from kill_store import Rows, check, conversations, said
-from turnwise.store import ConversationStore
+from turnlens.store import ConversationStore
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from tiny_encoder import save_tiny_encoder

@@ -10,7 +10,7 @@ erased.
 The vectors are made from the texts by a hash: what is tested is the store.
 
 Run: python benchmarks/kill_store.py [--kills 50] [--conversations 3000] [--quick]
-Data: $TURNWISE_DATA/sgd/train.jsonl.gz if there, else generated conversations.
+Data: $TURNLENS_DATA/sgd/train.jsonl.gz if there, else generated conversations.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from typing import Any
 
 import numpy as np
 
-import turnwise
-from turnwise.data.messages import Message
-from turnwise.encoders.message_pooling import pool_messages
-from turnwise.store import ConversationStore, StoreLockedError, adding, indexing
-from turnwise.store.encoding import StoreEncoder
+import turnlens
+from turnlens.data.messages import Message
+from turnlens.encoders.message_pooling import pool_messages
+from turnlens.store import ConversationStore, StoreLockedError, adding, indexing
+from turnlens.store.encoding import StoreEncoder
 
-SGD = Path(os.environ.get("TURNWISE_DATA", "../shared/data")) / "sgd" / "train.jsonl.gz"
+SGD = Path(os.environ.get("TURNLENS_DATA", "../shared/data")) / "sgd" / "train.jsonl.gz"
 DIM = 32
 MOST_COMMITS = 5  # of a writer that is killed
 Rows = list[dict[str, Any]]
@@ -300,7 +300,7 @@ def note(confirmed: dict[str, int], rows: Rows, told: list[Any]) -> None:
 
 def conversations(count: int) -> Rows:
     """Conversations without labels."""
-    corpus = turnwise.read_conversations(SGD) if SGD.is_file() else turnwise.sample_conversations(count)
+    corpus = turnlens.read_conversations(SGD) if SGD.is_file() else turnlens.sample_conversations(count)
     return [
         {"id": row["id"], "messages": [{"role": m["role"], "content": m["content"]} for m in row["messages"]]}
         for row in corpus.select(range(min(count, len(corpus))))
@@ -316,7 +316,7 @@ def main() -> None:
     if arguments.quick:
         arguments.kills, arguments.conversations = 2, 120
     random.seed(0)
-    multiprocessing.set_forkserver_preload(["turnwise.store", "__main__"])
+    multiprocessing.set_forkserver_preload(["turnlens.store", "__main__"])
     rows = conversations(arguments.conversations)
     run("index", index_all, rows, arguments.kills)
     run("index, with an index of vectors at each commit", index_vectors, rows[:400], arguments.kills)

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-import turnwise
+import turnlens
 from bench_growth import exponent
 from quick import add_quick, scratch, tiny_encoder
 
@@ -42,7 +42,7 @@ def conversations(messages: int) -> Iterator[dict[str, Any]]:
     written, numbers = 0, count(1)
     generator = np.random.default_rng(0)
     for seed in count():
-        for row in turnwise.sample_conversations(min(_AT_A_TIME, messages), seed=seed).to_list():
+        for row in turnlens.sample_conversations(min(_AT_A_TIME, messages), seed=seed).to_list():
             for message in row["messages"]:
                 if generator.random() < _DISTINCT:
                     message["content"] += f" Reference {next(numbers)}."
@@ -65,10 +65,10 @@ def run(*words: str | Path, cache: Path) -> dict[str, float]:
     """Run a command: its time and processor time in seconds, its peak memory in MB."""
     started = time.monotonic()
     environment = {**os.environ, "HF_DATASETS_CACHE": str(cache)}
-    process = subprocess.Popen([sys.executable, "-m", "turnwise", *map(str, words)], env=environment)
+    process = subprocess.Popen([sys.executable, "-m", "turnlens", *map(str, words)], env=environment)
     _, status, used = os.wait4(process.pid, 0)
     if status:
-        raise SystemExit(f"turnwise {words[0]} ended with {os.waitstatus_to_exitcode(status)}")
+        raise SystemExit(f"turnlens {words[0]} ended with {os.waitstatus_to_exitcode(status)}")
     cpu = used.ru_utime + used.ru_stime
     return {"seconds": time.monotonic() - started, "cpu": cpu, "memory": used.ru_maxrss / 1024}
 

@@ -25,9 +25,9 @@ from unittest import mock
 
 import datasets
 
-import turnwise
-from turnwise.data.conversations import write_chats
-from turnwise.encoders import loading
+import turnlens
+from turnlens.data.conversations import write_chats
+from turnlens.encoders import loading
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from tiny_encoder import save_random_encoder
@@ -60,8 +60,8 @@ def is_quick() -> bool:
 
 
 def data_folder() -> Path:
-    """$TURNWISE_DATA; with ``--quick``, generated conversations in its place."""
-    return _generated() if is_quick() else Path(os.environ.get("TURNWISE_DATA", "../shared/data"))
+    """$TURNLENS_DATA; with ``--quick``, generated conversations in its place."""
+    return _generated() if is_quick() else Path(os.environ.get("TURNLENS_DATA", "../shared/data"))
 
 
 @cache
@@ -74,7 +74,7 @@ def tiny_encoder() -> Path:
 
 def scratch() -> Path:
     """A new folder, removed when this process ends."""
-    folder = Path(tempfile.mkdtemp(prefix="turnwise-quick-"))
+    folder = Path(tempfile.mkdtemp(prefix="turnlens-quick-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
@@ -111,7 +111,7 @@ def _generated() -> Path:
     for place, (name, label) in enumerate(_LABELS.items()):
         (folder / name).mkdir()
         for part in ("train", "dev", "test"):
-            rows = turnwise.sample_conversations(40, seed=3 * place + len(part)).to_list()
+            rows = turnlens.sample_conversations(40, seed=3 * place + len(part)).to_list()
             domains = sorted({row["domain"] for row in rows})
             numbers = [domains.index(row.pop("domain")) % len(_DOMAINS) for row in rows]
             for row, number in zip(rows, numbers):

@@ -35,10 +35,10 @@ from pathlib import Path
 import datasets
 import torch
 
-import turnwise
+import turnlens
 from quick import add_quick
-from turnwise.cli.main import main as run_command
-from turnwise.training.train import train as _imported_before_forking  # noqa: F401
+from turnlens.cli.main import main as run_command
+from turnlens.training.train import train as _imported_before_forking  # noqa: F401
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from tiny_encoder import save_tiny_encoder
@@ -71,7 +71,7 @@ def commands(inputs: Path, quick: bool) -> list[Command]:
     sizes = {"convert": 200} if quick else {"convert": 10000, "embed": 500, "train": 200}
     files = {name: str(inputs / f"{name}.jsonl") for name in sizes}
     for name, size in sizes.items():
-        turnwise.sample_conversations(size).to_json(files[name])
+        turnlens.sample_conversations(size).to_json(files[name])
     short = ("--max-steps", "10", "--batch-size", "4", "--set", "checkpoint_steps=2", "--encoder", encoder)
     convert = Command("convert", ("convert", files["convert"]), "out.jsonl", resumes=False)
     if quick:
@@ -97,7 +97,7 @@ def start(arguments: list[str], log: Path, cache: Path, user: int | None = None)
             os.setgid(user)
             os.setuid(user)
         datasets.config.HF_DATASETS_CACHE = cache
-        sys.argv = ["turnwise", *arguments]
+        sys.argv = ["turnlens", *arguments]
         run_command()
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0

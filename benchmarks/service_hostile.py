@@ -27,7 +27,7 @@ import httpx2
 import numpy as np
 import psutil
 
-import turnwise
+import turnlens
 from bench_service import server
 
 CLIENTS, SLOW_CONNECTIONS = 24, 50
@@ -210,7 +210,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="five seconds of each")
     options = parser.parse_args()
     random.seed(0)
-    rows = [dict(row) for row in turnwise.sample_conversations(50 if options.quick else 300, seed=0)]
+    rows = [dict(row) for row in turnlens.sample_conversations(50 if options.quick else 300, seed=0)]
     failed = [attack for attack in options.attacks.split(",") if not withstood(attack, rows, options)]
     print(f"not withstood: {', '.join(failed)}" if failed else "all withstood")
     return int(bool(failed))

@@ -1,6 +1,6 @@
 """What answers say about what was asked: groups of customers' messages with and without them, against intents.
 
-`turnwise cluster` finds groups in conversations of Schema-Guided Dialogue ($TURNWISE_DATA) and in generated ones, with
+`turnlens cluster` finds groups in conversations of Schema-Guided Dialogue ($TURNLENS_DATA) and in generated ones, with
 and without adding to a message what its answer says about it. The figures are of all customers' messages with an
 intent, means over seeds: groups, accuracy (groups and intents matched one to one), NMI and ARI.
 
@@ -19,19 +19,19 @@ from unittest import mock
 
 import numpy as np
 
-import turnwise
+import turnlens
 from quick import add_quick, data_folder
-from turnwise.data.drawing import draw_conversations
-from turnwise.evaluation.metrics.clustering import discovery_figures
+from turnlens.data.drawing import draw_conversations
+from turnlens.evaluation.metrics.clustering import discovery_figures
 
-GUESS = "turnwise.explorer.report.finding_out.fit_answer_guess"
+GUESS = "turnlens.explorer.report.finding_out.fit_answer_guess"
 SHOWN = ("accuracy", "nmi", "ari")
 
 
 def figures_of(store: Path, intents: dict[tuple[str, int], str], seed: int) -> dict[str, float]:
     """How well the groups that are found in a store, which keeps none, agree with intents; and how many there are."""
     with tempfile.TemporaryDirectory() as folder:
-        table = turnwise.cluster(shutil.copytree(store, Path(folder) / "store"), seed=seed).to_pandas()
+        table = turnlens.cluster(shutil.copytree(store, Path(folder) / "store"), seed=seed).to_pandas()
     labels = [intents.get(place) for place in zip(table["id"], table["turn"])]
     known = np.array([label is not None for label in labels])
     groups = table["group"].fillna(-1).to_numpy(np.int64)[known]
@@ -49,9 +49,9 @@ def main() -> None:
     options = parser.parse_args()
     for corpus in options.corpora:
         if corpus == "generated":
-            rows: Any = turnwise.sample_conversations(options.conversations, seed=5)
+            rows: Any = turnlens.sample_conversations(options.conversations, seed=5)
         else:
-            rows = turnwise.read_conversations(data_folder() / f"{corpus}.jsonl.gz")
+            rows = turnlens.read_conversations(data_folder() / f"{corpus}.jsonl.gz")
             rows = draw_conversations(rows, options.conversations, seed=3)
         intents = {
             (str(row["id"]), turn): str(message["intent"])
@@ -61,7 +61,7 @@ def main() -> None:
         }
         with tempfile.TemporaryDirectory() as folder:
             store = Path(folder) / "store"
-            turnwise.ConversationStore.create(store, rows, encoder=options.encoder)
+            turnlens.ConversationStore.create(store, rows, encoder=options.encoder)
             for way in ("without answers", "with answers"):
                 learned = mock.patch(GUESS, return_value=None) if way == "without answers" else nullcontext()
                 with learned:

@@ -1,6 +1,6 @@
 """How well groups agree with intents that no way of grouping has seen, and how many groups each way finds.
 
-Twelve sets of labelled messages, each text once: of $TURNWISE_DATA the development part of DSTC 11 track 2, customers'
+Twelve sets of labelled messages, each text once: of $TURNLENS_DATA the development part of DSTC 11 track 2, customers'
 messages of MultiDoGO's four domains, CLINC150 (all, 50 of its intents, and two domains of 15), SGD's development part,
 first messages of STAR by task; and generated conversations. For each way: accuracy with groups and intents matched one
 to one (what is left out counts as wrong), NMI and ARI with what is left out as a group, purity of what is in a group,
@@ -27,15 +27,15 @@ from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
-import turnwise
+import turnlens
 from quick import add_quick, data_folder
-from turnwise.evaluation.metrics import discovery_figures
-from turnwise.explorer.groups import assigning
-from turnwise.explorer.groups.assigning import lonely_below, vote
-from turnwise.explorer.groups.communities import communities, neighbour_graph
-from turnwise.explorer.groups.fitting import fit_groups
-from turnwise.explorer.groups.neighbours import nearest
-from turnwise.explorer.groups.settings import Granularity, GroupSettings
+from turnlens.evaluation.metrics import discovery_figures
+from turnlens.explorer.groups import assigning
+from turnlens.explorer.groups.assigning import lonely_below, vote
+from turnlens.explorer.groups.communities import communities, neighbour_graph
+from turnlens.explorer.groups.fitting import fit_groups
+from turnlens.explorer.groups.neighbours import nearest
+from turnlens.explorer.groups.settings import Granularity, GroupSettings
 
 MOST = 3000  # texts of a set, but for CLINC150 as a whole
 LEAST = 5  # texts of an intent
@@ -61,7 +61,7 @@ class Case:
         return int(self.labels.max()) + 1
 
 
-def turnwise_groups(
+def turnlens_groups(
     vectors: np.ndarray, true: int, seed: int, granularity: Granularity | int | None = "medium"
 ) -> np.ndarray:
     settings = GroupSettings(seed=seed, granularity=true if granularity is None else granularity)
@@ -74,7 +74,7 @@ def leiden(vectors: np.ndarray, true: int, seed: int, neighbours: int) -> np.nda
 
 
 def nine_tenths(vectors: np.ndarray, true: int, seed: int) -> np.ndarray:
-    """The rule of turnwise 0.1.0: the highest resolution at which nine tenths of the links stay within groups."""
+    """The rule of turnlens 0.1.0: the highest resolution at which nine tenths of the links stay within groups."""
     near = nearest(vectors, vectors, 15)
     graph = neighbour_graph(near.rows)
     links = graph.tocoo()
@@ -119,10 +119,10 @@ def hdbscan(vectors: np.ndarray, true: int, seed: int) -> np.ndarray:
 
 
 WAYS: dict[str, Way] = {
-    "turnwise": turnwise_groups,
-    "turnwise, coarse": partial(turnwise_groups, granularity="coarse"),
-    "turnwise, fine": partial(turnwise_groups, granularity="fine"),
-    "turnwise, true number": partial(turnwise_groups, granularity=None),
+    "turnlens": turnlens_groups,
+    "turnlens, coarse": partial(turnlens_groups, granularity="coarse"),
+    "turnlens, fine": partial(turnlens_groups, granularity="fine"),
+    "turnlens, true number": partial(turnlens_groups, granularity=None),
     "nine tenths of the links (0.1.0)": nine_tenths,
     "Leiden, 10 neighbours, resolution 1": partial(leiden, neighbours=10),
     "Leiden, 15 neighbours, resolution 1": partial(leiden, neighbours=15),
@@ -169,7 +169,7 @@ def messages_of(*files: str) -> list[Labelled]:
     messages = [
         (message["content"], message.get("intent") or "")
         for file in files
-        for row in turnwise.read_conversations(data_folder() / f"{file}.jsonl.gz")
+        for row in turnlens.read_conversations(data_folder() / f"{file}.jsonl.gz")
         for message in row["messages"]
     ]
     return [(text, intent) for text, intent in messages if intent and " " not in intent]
@@ -179,7 +179,7 @@ def first_messages_of(*files: str) -> list[Labelled]:
     """The first message of the user in each conversation, with the conversation's task."""
     pairs = []
     for file in files:
-        for row in turnwise.read_conversations(data_folder() / f"{file}.jsonl.gz"):
+        for row in turnlens.read_conversations(data_folder() / f"{file}.jsonl.gz"):
             said = next((message["content"] for message in row["messages"] if message["role"] == "user"), None)
             if said and row["task"]:
                 pairs.append((said, row["task"]))
@@ -198,7 +198,7 @@ def distinct(messages: Iterable[Labelled], most: int = MOST) -> list[Labelled]:
 
 
 def sets(quick: bool) -> dict[str, list[Labelled]]:
-    generated = turnwise.sample_conversations(100 if quick else 2000)
+    generated = turnlens.sample_conversations(100 if quick else 2000)
     sample = [(one["content"], one["intent"] or "") for row in generated for one in row["messages"]]
     found = {"sample": distinct((text, intent) for text, intent in sample if intent)}
     if quick:
@@ -223,7 +223,7 @@ PARTS = ("dev", "test", "train")
 
 
 def cases(encoder: str | None, quick: bool) -> list[Case]:
-    model = turnwise.load_encoder(encoder) if encoder else turnwise.load_encoder()
+    model = turnlens.load_encoder(encoder) if encoder else turnlens.load_encoder()
     found = []
     for name, messages in sets(quick).items():
         vectors = model.encode([text for text, _ in messages], normalize_embeddings=True)
@@ -250,10 +250,10 @@ def print_tables(every: Sequence[Case], ways: Sequence[str], seeds: int) -> None
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--encoder", help="its folder; by default the one that turnwise uses")
+    parser.add_argument("--encoder", help="its folder; by default the one that turnlens uses")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--ways", default=";".join(WAYS), help="separated by semicolons; also: BERTopic")
-    add_quick(parser, seeds=1, ways="turnwise;k-means, true number")
+    add_quick(parser, seeds=1, ways="turnlens;k-means, true number")
     arguments = parser.parse_args()
     print_tables(cases(arguments.encoder, bool(arguments.quick)), arguments.ways.split(";"), arguments.seeds)
 

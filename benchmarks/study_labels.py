@@ -1,6 +1,6 @@
-"""How far the labels of `turnwise label` and their confidence can be trusted, against intents that neither has seen.
+"""How far the labels of `turnlens label` and their confidence can be trusted, against intents that neither has seen.
 
-Groups are found in one part of each set, and the messages of the other part are labelled: of $TURNWISE_DATA CLINC150
+Groups are found in one part of each set, and the messages of the other part are labelled: of $TURNLENS_DATA CLINC150
 (train; test), MultiDoGO's four domains (train; test), the development part of DSTC 11 track 2 (halves), and SGD (train;
 dev); once with all intents, and once with half of the intents left out of the first part only, whose messages belong to
 none of the groups. A label is right if the group and the intent go together: most messages of the intent are in the
@@ -20,11 +20,11 @@ from dataclasses import replace
 
 import numpy as np
 
-import turnwise
+import turnlens
 from quick import add_quick
-from study_groups import Labelled, distinct, messages_of, turnwise_groups
-from turnwise.explorer.groups.memory import Basis, KnownGroup, no_memory
-from turnwise.explorer.labelling import Labeller
+from study_groups import Labelled, distinct, messages_of, turnlens_groups
+from turnlens.explorer.groups.memory import Basis, KnownGroup, no_memory
+from turnlens.explorer.labelling import Labeller
 
 BINS = 10
 COLUMNS = ("groups", "right", "ECE", "labelled", "of these right", "at 0.8", "of these right", "none told")
@@ -33,7 +33,7 @@ COLUMNS = ("groups", "right", "ECE", "labelled", "of these right", "at 0.8", "of
 def parts(quick: bool, most: int) -> dict[str, tuple[list[Labelled], list[Labelled]]]:
     """The messages that groups are found in, and those that are labelled."""
     if quick:
-        rows = turnwise.sample_conversations(100)
+        rows = turnlens.sample_conversations(100)
         sample = distinct((one["content"], one["intent"]) for row in rows for one in row["messages"] if one["intent"])
         return {"sample": (sample[::2], sample[1::2])}
     insurance = distinct(messages_of("dstc11_dev/insurance"))
@@ -72,7 +72,7 @@ def calibration_error(confidence: np.ndarray, right: np.ndarray) -> float:
 
 def measured(vectors: dict[str, np.ndarray], fit: Sequence[Labelled], new: Sequence[Labelled]) -> list[float]:
     fitted = np.stack([vectors[text] for text, _ in fit])
-    groups = turnwise_groups(fitted, 0, 0)
+    groups = turnlens_groups(fitted, 0, 0)
     intents, new_intents = (np.asarray([intent for _, intent in messages]) for messages in (fit, new))
     known = {int(group): KnownGroup(str(group)) for group in np.unique(groups[groups >= 0])}
     basis = Basis(fitted, np.zeros(len(fit), np.int64), [None], "", "", False)
@@ -91,13 +91,13 @@ def measured(vectors: dict[str, np.ndarray], fit: Sequence[Labelled], new: Seque
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--encoder", help="its folder or name; by default the one that turnwise uses")
+    parser.add_argument("--encoder", help="its folder or name; by default the one that turnlens uses")
     parser.add_argument("--most", type=int, default=3000, help="messages of a set that groups are found in")
     add_quick(parser, most=500)
     arguments = parser.parse_args()
     sets = parts(bool(arguments.quick), arguments.most)
     texts = sorted({text for pair in sets.values() for messages in pair for text, _ in messages})
-    encoder = turnwise.load_encoder(arguments.encoder) if arguments.encoder else turnwise.load_encoder()
+    encoder = turnlens.load_encoder(arguments.encoder) if arguments.encoder else turnlens.load_encoder()
     vectors = dict(zip(texts, np.asarray(encoder.encode(texts, normalize_embeddings=True), np.float32)))
     for title, fewer in (("all intents", list), ("half of the intents", without_half)):
         print(

@@ -16,17 +16,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import turnwise
+import turnlens
 from quick import add_quick, data_folder
 from study_groups import sets
-from turnwise._utils.vectors import unit_vectors
-from turnwise.encoders.folders import BASE_ENCODER
-from turnwise.explorer.groups.assigning import lonely_below, vote
-from turnwise.explorer.groups.fitting import fit_groups
-from turnwise.explorer.groups.naming import name_sentences
-from turnwise.explorer.groups.neighbours import nearest
-from turnwise.explorer.groups.phrases import name_phrases
-from turnwise.explorer.groups.settings import GroupSettings
+from turnlens._utils.vectors import unit_vectors
+from turnlens.encoders.folders import BASE_ENCODER
+from turnlens.explorer.groups.assigning import lonely_below, vote
+from turnlens.explorer.groups.fitting import fit_groups
+from turnlens.explorer.groups.naming import name_sentences
+from turnlens.explorer.groups.neighbours import nearest
+from turnlens.explorer.groups.phrases import name_phrases
+from turnlens.explorer.groups.settings import GroupSettings
 
 MOST = 1500
 
@@ -40,7 +40,7 @@ class Half:
 
 
 def halves(
-    texts: Sequence[str], encoder: turnwise.ConversationEncoder, judge: turnwise.ConversationEncoder
+    texts: Sequence[str], encoder: turnlens.ConversationEncoder, judge: turnlens.ConversationEncoder
 ) -> list[Half]:
     """The half that groups are fitted to, and the other."""
     vectors, judged = (np.asarray(each.encode(texts, normalize_embeddings=True)) for each in (encoder, judge))
@@ -69,7 +69,7 @@ WAYS: dict[str, Callable[[Half], list[str]]] = {
 }
 
 
-def judged(names: Sequence[str], fitted: Half, other: Half, judge: turnwise.ConversationEncoder) -> list[float]:
+def judged(names: Sequence[str], fitted: Half, other: Half, judge: turnlens.ConversationEncoder) -> list[float]:
     vectors = np.asarray(judge.encode(list(names), normalize_embeddings=True))
     middles = unit_vectors(np.stack([fitted.judged[fitted.groups == group].mean(0) for group in range(len(names))]))
     inside = other.groups >= 0
@@ -84,11 +84,11 @@ def main() -> None:
     parser.add_argument("--judge", default=BASE_ENCODER, help="folder of the encoder that judges")
     add_quick(parser)
     arguments = parser.parse_args()
-    encoder, judge = turnwise.load_encoder(), turnwise.load_encoder(arguments.judge)
+    encoder, judge = turnlens.load_encoder(), turnlens.load_encoder(arguments.judge)
     every = {name: [text for text, _ in messages][:MOST] for name, messages in sets(bool(arguments.quick)).items()}
     for name, file, role in (("sgd assistant", "sgd/dev", "assistant"), ("crosswoz", "crosswoz/dev", "user")):
         if not arguments.quick:
-            rows = turnwise.read_conversations(data_folder() / f"{file}.jsonl.gz")
+            rows = turnlens.read_conversations(data_folder() / f"{file}.jsonl.gz")
             said = [one["content"] for row in rows for one in row["messages"] if one["role"] == role]
             every[name] = list(dict.fromkeys(said))[:: max(1, len(said) // MOST)][:MOST]
     cases = {name: halves(texts, encoder, judge) for name, texts in every.items()}

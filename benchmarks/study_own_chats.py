@@ -1,4 +1,4 @@
-"""What `turnwise train` gains on one's own chats, by labels that it never sees, and which of its figures foretell it.
+"""What `turnlens train` gains on one's own chats, by labels that it never sees, and which of its figures foretell it.
 
 Of each corpus, some conversations (--learned) of the part to learn from are given to the default method and, with as
 many steps, to DialogueCSE and dial2vec. All start from the encoder that ships; where the corpus is one of its
@@ -8,7 +8,7 @@ these from the encoder that knows no conversations. Labels of the test part judg
 so at all shares of what was learned, as do figures without labels on the conversations that were held out; --foretell
 tells how well the changes of these go with those of the labelled figures. They also judge what was kept once it is
 projected, as the default method does last where most conversations have two sides. MultiDoGO has the customers'
-messages only, from which neither paper's method can learn. The projection with which `turnwise cluster` finds groups
+messages only, from which neither paper's method can learn. The projection with which `turnlens cluster` finds groups
 (context-projection) is learned from the vectors of as many conversations, other ones with each seed; beside it stands
 what subtracting their mean does (centred).
 
@@ -16,7 +16,7 @@ Results go to a JSON file; a second run continues where it stopped.
 
 Run: python benchmarks/study_own_chats.py [--variants encoder] [--corpora sgd …] [--seeds 0 1 2]
      python benchmarks/study_own_chats.py --foretell
-Data: $TURNWISE_DATA (sgd, star, multidogo, self_dialogue; .jsonl.gz each).
+Data: $TURNLENS_DATA (sgd, star, multidogo, self_dialogue; .jsonl.gz each).
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ from unittest import mock
 import numpy as np
 from scipy.stats import spearmanr
 
-import turnwise
+import turnlens
 from quick import add_quick, data_folder, is_quick, results_file
-from turnwise._utils.bootstrap import bootstrap_interval
-from turnwise._utils.files import atomic_path
-from turnwise._utils.vectors import unit_vectors
-from turnwise.data.drawing import draw_conversations
-from turnwise.encoders.context_projection import ContextProjection, fit_context_projection
-from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.folders import BASE_ENCODER
-from turnwise.encoders.messages import encode_messages
-from turnwise.encoders.shipped.delta import apply_delta
-from turnwise.training.apart import add_learned
-from turnwise.training.choosing import Choose, Shares, held_out_of
-from turnwise.training.held_out import HeldOut
-from turnwise.training.precision import made_for_bf16
-from turnwise.training.recipes import Complete
-from turnwise.training.recipes.complete import MOST_STEPS
-from turnwise.training.run import Run
-from turnwise.training.state import TrainingState
+from turnlens._utils.bootstrap import bootstrap_interval
+from turnlens._utils.files import atomic_path
+from turnlens._utils.vectors import unit_vectors
+from turnlens.data.drawing import draw_conversations
+from turnlens.encoders.context_projection import ContextProjection, fit_context_projection
+from turnlens.encoders.conversation_encoder import ConversationEncoder
+from turnlens.encoders.folders import BASE_ENCODER
+from turnlens.encoders.messages import encode_messages
+from turnlens.encoders.shipped.delta import apply_delta
+from turnlens.training.apart import add_learned
+from turnlens.training.choosing import Choose, Shares, held_out_of
+from turnlens.training.held_out import HeldOut
+from turnlens.training.precision import made_for_bf16
+from turnlens.training.recipes import Complete
+from turnlens.training.recipes.complete import MOST_STEPS
+from turnlens.training.run import Run
+from turnlens.training.state import TrainingState
 
 BEFORE = "before"  # none of what was learned
 PAPERS = ("dialogue-cse", "dial2vec")
@@ -131,7 +131,7 @@ class Judge:
 
             settings["label"] = self.corpus.message_label
             task = "semantic-retrieval"
-            (found,) = turnwise.evaluate(self.conversations, encoder=embed, tasks=task, **settings).values()
+            (found,) = turnlens.evaluate(self.conversations, encoder=embed, tasks=task, **settings).values()
             figures["messages"] = found["map"]
         if self.corpus.label is not None:
 
@@ -140,7 +140,7 @@ class Judge:
                 return vectors if context is None else replace(context, mean=vectors.mean(0))(vectors)
 
             tasks = ["conversation-retrieval", "domain-categorization"]
-            found, groups = turnwise.evaluate(self.conversations, encoder=embed_whole, tasks=tasks, **settings).values()
+            found, groups = turnlens.evaluate(self.conversations, encoder=embed_whole, tasks=tasks, **settings).values()
             figures |= {"conversations": found["map"], "groups": groups["nmi"]}
         encoder.centre = before
         return figures
@@ -153,15 +153,15 @@ def half() -> Literal["bfloat16"] | None:
 def rows_of(part: str, count: int, seed: int) -> Any:
     """Some conversations of a file, or generated ones."""
     if not part:
-        return turnwise.sample_conversations(count, seed=seed)
-    return draw_conversations(turnwise.read_conversations(data_folder() / f"{part}.jsonl.gz"), count, seed)
+        return turnlens.sample_conversations(count, seed=seed)
+    return draw_conversations(turnlens.read_conversations(data_folder() / f"{part}.jsonl.gz"), count, seed)
 
 
 def start_of(corpus: Corpus, variants: Path | None) -> ConversationEncoder:
     """The encoder that ships, without what it has learned from this corpus."""
     if corpus.without is None or is_quick():
-        return turnwise.load_encoder(device="cpu")
-    base = turnwise.load_encoder(BASE_ENCODER, device="cpu")
+        return turnlens.load_encoder(device="cpu")
+    base = turnlens.load_encoder(BASE_ENCODER, device="cpu")
     return base if variants is None else ConversationEncoder.of(apply_delta(base, variants / corpus.without))
 
 
@@ -214,7 +214,7 @@ def own_training(rows: Any, encoder: ConversationEncoder, judge: Judge, seed: in
         raise Judged
 
     with mock.patch.object(Choose, "__call__", watched), suppress(Judged):
-        turnwise.train(rows, encoder=encoder, settings={"seed": seed, "max_steps": steps})
+        turnlens.train(rows, encoder=encoder, settings={"seed": seed, "max_steps": steps})
     return {"shares": shares, **after}
 
 
@@ -227,7 +227,7 @@ def measured(name: str, what: str, seed: int, variants: Path | None, sizes: Size
     corpus = CORPORA[name]
     judge = Judge(corpus, sizes)
     if what == "untouched":
-        return {"labelled": judge.labelled(turnwise.load_encoder(BASE_ENCODER, device="cpu"))}
+        return {"labelled": judge.labelled(turnlens.load_encoder(BASE_ENCODER, device="cpu"))}
     drawn = 1 + seed if what in PROJECTIONS else 1  # a projection has no seed of its own
     rows, encoder = rows_of(corpus.learned, sizes.learned, seed=drawn), start_of(corpus, variants)
     if corpus.role is not None:
@@ -243,7 +243,7 @@ def measured(name: str, what: str, seed: int, variants: Path | None, sizes: Size
         "max_steps": steps or recipe.steps_for(round(learned), MOST_STEPS),
         "bf16": made_for_bf16(),
     }
-    encoder = turnwise.train(rows, method=what, encoder=encoder, settings=settings)
+    encoder = turnlens.train(rows, method=what, encoder=encoder, settings=settings)
     return {"labelled": judge.labelled(encoder)}
 
 

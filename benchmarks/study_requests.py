@@ -1,6 +1,6 @@
 """The list of requests beside the field's ways to one: how much of it is right, is missing, and is neither.
 
-Customers' messages of MultiDoGO's four domains ($TURNWISE_DATA), of conversations that ask for one thing by their
+Customers' messages of MultiDoGO's four domains ($TURNLENS_DATA), of conversations that ask for one thing by their
 labels, in 14 kinds of uneven size, with an agent's stock phrases, signatures, quotes and placeholders among them. An
 entry of a list is right if 60 % of its conversations are of one kind that no larger entry has; a second one of the same
 kind is a duplicate, any other is junk. The other ways are given the first message of more than 20 letters, so
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
-import turnwise
+import turnlens
 from quick import add_quick, data_folder, is_quick
 from study_groups import Way, bertopic, hdbscan, k_means_chosen
 
@@ -49,7 +49,7 @@ def export(names: Sequence[str], seed: int) -> tuple[list[Row], list[str]]:
     dice = random.Random(seed)
     of_kind: dict[str, list[list[str]]] = defaultdict(list)
     for name in names:
-        for row in turnwise.read_conversations(data_folder() / f"{name}.jsonl.gz"):
+        for row in turnlens.read_conversations(data_folder() / f"{name}.jsonl.gz"):
             asked = {message.get("intent") for message in row["messages"]} - NO_REQUESTS
             if asked and (len(asked) == 1 or is_quick()):
                 of_kind[min(asked)].append([one["content"] for one in row["messages"] if one["role"] == "user"])
@@ -68,12 +68,12 @@ def export(names: Sequence[str], seed: int) -> tuple[list[Row], list[str]]:
     return [{"id": str(number), "messages": said} for number, (_, said) in enumerate(rows)], [kind for kind, _ in rows]
 
 
-def listed(rows: Sequence[Row], encoder: turnwise.ConversationEncoder, seed: int) -> tuple[List, float]:
-    """What turnwise lists, and its CPU seconds."""
+def listed(rows: Sequence[Row], encoder: turnlens.ConversationEncoder, seed: int) -> tuple[List, float]:
+    """What turnlens lists, and its CPU seconds."""
     with tempfile.TemporaryDirectory() as folder:
-        store = turnwise.ConversationStore.create(Path(folder) / "store", rows, encoder=encoder)
+        store = turnlens.ConversationStore.create(Path(folder) / "store", rows, encoder=encoder)
         start = time.process_time()
-        report = turnwise.cluster(store, seed=seed).report
+        report = turnlens.cluster(store, seed=seed).report
         seconds = time.process_time() - start
     of_messages = report.messages
     requests = [group.id for group in report.groups["message"] if group.level == 1 and group.opening and not group.move]
@@ -117,7 +117,7 @@ def main() -> None:
     parser.add_argument("--data", nargs="+", default=[f"multidogo/{domain}/train" for domain in DOMAINS])
     add_quick(parser, seeds=1, data=["sgd/dev"])
     arguments = parser.parse_args()
-    encoder = turnwise.load_encoder()
+    encoder = turnlens.load_encoder()
     on_vectors = {"k-means, number by silhouette": k_means_chosen, "HDBSCAN, 10 components": hdbscan}
     if find_spec("umap"):
         on_vectors["BERTopic's defaults"] = bertopic
@@ -128,7 +128,7 @@ def main() -> None:
         texts = [next((text for text in own if len(text) > 20), own[0]) for own in said]
         sentences = [re.split(r"(?<=[.!?])\s|\n", text)[0] for text in texts]
         vectors, of_sentences = (encoder.encode(each, normalize_embeddings=True) for each in (texts, sentences))
-        found = {"turnwise": listed(rows, encoder, seed)}
+        found = {"turnlens": listed(rows, encoder, seed)}
         found |= {name: grouped(way, vectors, seed) for name, way in on_vectors.items()}
         found["k-means of first sentences, as Kura groups summaries"] = grouped(k_means_chosen, of_sentences, seed)
         found["pivot by keyword"] = keywords(texts)

@@ -4,7 +4,7 @@ For random messages with an intent: the share of the ten nearest with the same o
 each text once, by mode, with 95 % bootstrap intervals.
 
 Run: python benchmarks/study_store.py [--model FOLDER] [--store DIR] [--queries 500]
-Data: $TURNWISE_DATA/sgd/test.jsonl.gz, indexed with the model into the store unless it is there.
+Data: $TURNLENS_DATA/sgd/test.jsonl.gz, indexed with the model into the store unless it is there.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-import turnwise
+import turnlens
 from quick import add_quick, data_folder
-from turnwise.evaluation.metrics import bootstrap_interval, paired_bootstrap_p
-from turnwise.store import ConversationStore
+from turnlens.evaluation.metrics import bootstrap_interval, paired_bootstrap_p
+from turnlens.store import ConversationStore
 
 SGD = data_folder() / "sgd" / "test.jsonl.gz"
 LIMIT, NEAREST = 200, 10
@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=500)
     add_quick(parser, queries=10)
     arguments = parser.parse_args()
-    conversations = turnwise.read_conversations(SGD)
+    conversations = turnlens.read_conversations(SGD)
     with tempfile.TemporaryDirectory() as folder:
         store = ConversationStore.open(arguments.store or Path(folder) / "store", encoder=arguments.model)
         store.add(conversations)

@@ -10,7 +10,7 @@ the sum without that source. What is finished is not done again.
 Any other encoder whose layers are found can be the base. What it becomes is saved as a whole, for --encoder.
 
 Run: make encoder [BASE=intfloat/e5-small-v2] (the data of the reply head need pip install chitchat-dataset)
-     (or python examples/make_encoder.py [--base NAME] [--data $TURNWISE_DATA] [--work FOLDER] [--steps 120] [--seed 0])
+     (or python examples/make_encoder.py [--base NAME] [--data $TURNLENS_DATA] [--work FOLDER] [--steps 120] [--seed 0])
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn.functional import normalize
 
-import turnwise
-from turnwise._utils.files import atomic_path
-from turnwise.collators.texts import TextCollator
-from turnwise.data.cleaning import merge_runs
-from turnwise.data.drawing import draw_conversations
-from turnwise.data.messages import labelled_texts, plain_messages
-from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.embed import embed_messages
-from turnwise.encoders.folders import BASE_ENCODER
-from turnwise.encoders.forward import encode_sliced, sliced_means
-from turnwise.encoders.reply_head import HEAD_FILES, read_head, write_head
-from turnwise.encoders.shipped.delta import SHIPPED, apply_delta, file_checksum, save_delta
-from turnwise.encoders.transformer import transformer_layers, transformer_of
-from turnwise.evaluation.replies.next_message import evaluate_next_message
-from turnwise.evaluation.replies.sequences import EmbeddedSequences, build_sequences
-from turnwise.losses.distillation import soft_neighbours
-from turnwise.training.recipes import ReplyHeadRecipe
-from turnwise.training.reply_head import fit_reply_head
+import turnlens
+from turnlens._utils.files import atomic_path
+from turnlens.collators.texts import TextCollator
+from turnlens.data.cleaning import merge_runs
+from turnlens.data.drawing import draw_conversations
+from turnlens.data.messages import labelled_texts, plain_messages
+from turnlens.encoders.conversation_encoder import ConversationEncoder
+from turnlens.encoders.embed import embed_messages
+from turnlens.encoders.folders import BASE_ENCODER
+from turnlens.encoders.forward import encode_sliced, sliced_means
+from turnlens.encoders.reply_head import HEAD_FILES, read_head, write_head
+from turnlens.encoders.shipped.delta import SHIPPED, apply_delta, file_checksum, save_delta
+from turnlens.encoders.transformer import transformer_layers, transformer_of
+from turnlens.evaluation.replies.next_message import evaluate_next_message
+from turnlens.evaluation.replies.sequences import EmbeddedSequences, build_sequences
+from turnlens.losses.distillation import soft_neighbours
+from turnlens.training.recipes import ReplyHeadRecipe
+from turnlens.training.reply_head import fit_reply_head
 
 BYTES = 2_900_000  # of matrices; a reply head has room beside them
 TEMPERATURE = 0.05
@@ -90,7 +90,7 @@ class Test:
     """What is measured, and without which source.
 
     Attributes:
-        path: The file, or "sample" for the corpus that `turnwise.sample_conversations` generates.
+        path: The file, or "sample" for the corpus that `turnlens.sample_conversations` generates.
         task: The name of the task.
         left_out: The names of the sources that are left out: those that the test is from.
     """
@@ -148,8 +148,8 @@ TESTS = (
 )
 
 
-OF_SHIPPED = f"""`delta.safetensors` is added to the weights of {BASE_ENCODER} (Apache-2.0) when turnwise
-loads its own encoder. It is licensed under Apache-2.0, as turnwise is."""
+OF_SHIPPED = f"""`delta.safetensors` is added to the weights of {BASE_ENCODER} (Apache-2.0) when turnlens
+loads its own encoder. It is licensed under Apache-2.0, as turnlens is."""
 OF_ANOTHER = (
     "`delta.safetensors` is what was added to the weights of the base encoder, whose licence holds for `encoder`."
 )
@@ -162,7 +162,7 @@ CARD = """# What the encoder that ships has learned
 |---|---|
 | SHA-256 of `delta.safetensors` | `{checksum}` |
 | SHA-256 of `reply_head.safetensors` | `{head_checksum}` |
-| made by | `make encoder` of turnwise {version}: {steps} steps for each source, seed {seed}, {precision} |
+| made by | `make encoder` of turnlens {version}: {steps} steps for each source, seed {seed}, {precision} |
 
 ## Learned from
 
@@ -194,23 +194,23 @@ learned, whose domains share many labels. The weight of MultiDoGO was raised fro
 ## Not for
 
 Languages other than English, long documents, or judging people. The intents that it learned from are those of customer
-service and assistants; to your own chats fit it with `turnwise train`.
+service and assistants; to your own chats fit it with `turnlens train`.
 """
 
 
 def read(data: Path, name: str) -> Any:
     """The conversations of a file, or the sample corpus."""
     if name == "sample":
-        return turnwise.sample_conversations(600)
+        return turnlens.sample_conversations(600)
     if name == CHITCHAT:
-        return turnwise.read_conversations(chitchat())
+        return turnlens.read_conversations(chitchat())
     path = data / f"{name}.jsonl.gz"
     if not path.is_file():
         raise SystemExit(f"{path}: no such file; see docs/benchmarks.md for the folder of the data")
     columns = ("id", "messages", label_of(name))
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         rows = [{key: value for key, value in json.loads(line).items() if key in columns} for line in lines]
-    return turnwise.read_conversations(rows)
+    return turnlens.read_conversations(rows)
 
 
 def chitchat() -> list[dict[str, Any]]:
@@ -367,7 +367,7 @@ def ingredient(
             corpora = [draw_conversations(read(data, name), SAMPLE, seed) for name in source.paths]
             rows = [plain_messages(row["messages"], row["id"]) for corpus in corpora for row in corpus]
             settings = {"context": "joined", "max_steps": steps // 2, "batch_size": 320, "seed": seed, "bf16": bf16}
-            in_context = turnwise.train(rows, method="in-context", settings=settings, encoder=encoder)
+            in_context = turnlens.train(rows, method="in-context", settings=settings, encoder=encoder)
             after = transformer_of(in_context).named_parameters()
             differences = {name: weight.detach() - before[name] for name, weight in after}
             differences = {name: difference for name, difference in differences.items() if difference.any()}
@@ -378,7 +378,7 @@ def ingredient(
 
 def base_encoder(base: str) -> ConversationEncoder:
     """An encoder as it was published, before any training."""
-    return turnwise.load_encoder(base, device="cpu")
+    return turnlens.load_encoder(base, device="cpu")
 
 
 def write(data: Path, work: Path, left_out: Sequence[str], folder: Path, how: dict[str, Any]) -> str:
@@ -402,7 +402,7 @@ def reply_head(data: Path, work: Path, whole: Path, base: str, seed: int, bf16: 
                 messages = merge_runs([message for message in row["messages"] if message["content"].strip()])
                 rows.append({"id": f"{name}/{row['id']}", "messages": plain_messages(messages, row["id"])})
         encoder = apply_delta(base_encoder(base), whole)
-        table = embed_messages(encoder, turnwise.read_conversations(rows), "bfloat16" if bf16 else None)
+        table = embed_messages(encoder, turnlens.read_conversations(rows), "bfloat16" if bf16 else None)
         head, _ = fit_reply_head(table, replace(HEAD, seed=seed))
         with atomic_path(path) as temporary:
             write_head(head.half(), temporary)
@@ -450,14 +450,14 @@ def figure(encoder: SentenceTransformer, data: Path, test: Test) -> str:
         }
         task = INTENTS if test.task == ACTS else test.task
         name, digits = "map", 1
-        (chosen,) = turnwise.evaluate(conversations, encoder=encoder, tasks=task, **settings).values()
+        (chosen,) = turnlens.evaluate(conversations, encoder=encoder, tasks=task, **settings).values()
     low, high = chosen[f"{name}_interval"]
     return f"{chosen[name]:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("TURNWISE_DATA", "../shared/data")))
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("TURNLENS_DATA", "../shared/data")))
     parser.add_argument("--base", default=BASE_ENCODER, help="the encoder to start from, a name on the Hub or a folder")
     parser.add_argument(
         "--work", type=Path, help="a folder for what each source taught; encoder, or encoder-NAME for another base"
@@ -484,7 +484,7 @@ def main() -> None:
         figures="\n".join(figures(given.data, given.work, given.output, head, how)),
         sources="\n".join(f"| {source.title} | {source.licence} | {source.weight} |" for source in SOURCES),
         precision="bfloat16" if given.bf16 else "float32",
-        version=turnwise.__version__,
+        version=turnlens.__version__,
         **how,
     )
     (given.output / "card.md").write_text(card, encoding="utf-8")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["turnwise"]):
+with atheris.instrument_imports(include=["turnlens"]):
     from fuzz.__main__ import Counted, property_of
 
 

@@ -13,20 +13,20 @@ from typing import Any
 
 import datasets
 
-from turnwise._utils.strict_json import strict_json
-from turnwise.data.conversations import iterate_conversations
-from turnwise.data.inspection import Inspection
-from turnwise.data.reading.arrow_file import write_arrow
-from turnwise.data.reading.loop import SkippedRows, read_rows
-from turnwise.data.reading.options import ReadingOptions
-from turnwise.data.redaction import Redaction
-from turnwise.encoders.loading import load_encoder
-from turnwise.errors import ConversationError
-from turnwise.evaluation.messages.semantic_retrieval import read_retrieval_task
-from turnwise.papers.dialogue_cse.dialogue_sts import read_sts_task
-from turnwise.papers.triple_encoders.nli import read_nli
-from turnwise.replies.candidates import read_candidates
-from turnwise.training.recipes import get_recipe, read_recipe
+from turnlens._utils.strict_json import strict_json
+from turnlens.data.conversations import iterate_conversations
+from turnlens.data.inspection import Inspection
+from turnlens.data.reading.arrow_file import write_arrow
+from turnlens.data.reading.loop import SkippedRows, read_rows
+from turnlens.data.reading.options import ReadingOptions
+from turnlens.data.redaction import Redaction
+from turnlens.encoders.loading import load_encoder
+from turnlens.errors import ConversationError
+from turnlens.evaluation.messages.semantic_retrieval import read_retrieval_task
+from turnlens.papers.dialogue_cse.dialogue_sts import read_sts_task
+from turnlens.papers.triple_encoders.nli import read_nli
+from turnlens.replies.candidates import read_candidates
+from turnlens.training.recipes import get_recipe, read_recipe
 
 _SECONDS = 20
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from fuzz.checks import in_time
-from turnwise.store.filters import MESSAGE_COLUMNS, FilterError, read_filter
-from turnwise.store.lance_table import LanceTable
+from turnlens.store.filters import MESSAGE_COLUMNS, FilterError, read_filter
+from turnlens.store.lance_table import LanceTable
 
 _ROWS: list[dict[str, Any]] = [
     {"conversation": "a", "turn": 0, "role": "user", "text": "it's lost", "time": datetime(2024, 1, 1, tzinfo=UTC)},
@@ -83,7 +83,7 @@ def _table() -> LanceTable:
             pa.field("labels", pa.list_(pa.string())),
         ]
     )
-    folder = tempfile.mkdtemp(prefix="turnwise-fuzz-")
+    folder = tempfile.mkdtemp(prefix="turnlens-fuzz-")
     inner = lancedb.connect(folder).create_table("messages", pa.Table.from_pylist(rows, schema))
     return LanceTable(inner, Path(folder))
 

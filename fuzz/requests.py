@@ -74,7 +74,7 @@ def _client() -> Any:
 
     from tiny_encoder import save_tiny_encoder
 
-    folder = Path(tempfile.mkdtemp(prefix="turnwise-fuzz-"))
+    folder = Path(tempfile.mkdtemp(prefix="turnlens-fuzz-"))
     server = start_server(model=str(save_tiny_encoder(folder)), stores={"talks": folder / "talks"})
     server.service.worker.loaded.result(SECONDS)
     return server.client()

@@ -222,7 +222,7 @@ def _parquet() -> bytes:
 @cache
 def _model() -> tuple[Path, dict[str, Any]]:
     """A model, and the files in it that may be others."""
-    folder = save_tiny_encoder(Path(tempfile.mkdtemp(prefix="turnwise-fuzz-")))
+    folder = save_tiny_encoder(Path(tempfile.mkdtemp(prefix="turnlens-fuzz-")))
     files = [path for path in folder.rglob("*") if path.is_file()]
     return folder, {str(path.relative_to(folder)): path.read_bytes() for path in files}
 

@@ -1,8 +1,8 @@
-"""Does what the README says with an installed turnwise, in a folder with generated conversations.
+"""Does what the README says with an installed turnlens, in a folder with generated conversations.
 
-Every `turnwise` command and every Python block is run in the order of the page; what serves is ended once it answers.
+Every `turnlens` command and every Python block is run in the order of the page; what serves is ended once it answers.
 
-Run: python release/first_screen.py README.md FOLDER      (with the Python of the environment that has turnwise)
+Run: python release/first_screen.py README.md FOLDER      (with the Python of the environment that has turnlens)
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-import turnwise
+import turnlens
 
 BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 ADDRESS = re.compile(r"http://(?:127\.0\.0\.1|localhost):\d+")
@@ -51,7 +51,7 @@ def answers(command: str, folder: Path) -> None:
                 address = ADDRESS.search(printed)
                 if server.poll() is not None:
                     raise RuntimeError(f"{command} ended:\n{printed}")
-                if (address or command.startswith("turnwise serve")) and open_page(
+                if (address or command.startswith("turnlens serve")) and open_page(
                     address[0] if address else "http://127.0.0.1:8000"
                 ):
                     return
@@ -72,7 +72,7 @@ def open_page(address: str) -> bool:
 def main() -> None:
     readme, folder = Path(sys.argv[1]), Path(sys.argv[2])
     chats = folder / "chats.jsonl"
-    turnwise.sample_conversations(300, seed=1).to_json(str(chats))
+    turnlens.sample_conversations(300, seed=1).to_json(str(chats))
     started = time.monotonic()
     for language, code in BLOCK.findall(readme.read_text(encoding="utf-8")):
         if language == "python":
@@ -80,7 +80,7 @@ def main() -> None:
             continue
         for line in code.replace("\\\n", " ").splitlines():
             command = line.partition(" #")[0].strip()
-            if not command.startswith("turnwise"):
+            if not command.startswith("turnlens"):
                 continue  # pip and make: the environment is there
             output = re.search(r"(?:--output|--store) (\S+)", command)
             if output and command.split()[1] in ("train", "index"):

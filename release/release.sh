@@ -13,7 +13,7 @@ rm -rf dist
 "$work/tools/bin/python" -m build --outdir dist
 "$work/tools/bin/twine" check --strict dist/*
 
-wheel=$(ls dist/turnwise-*.whl)
+wheel=$(ls dist/turnlens-*.whl)
 "$python" -m venv "$work/plain"
 "$work/plain/bin/pip" install --quiet --disable-pip-version-check -c constraints.txt "$wheel[offline,store,explorer,service]"
 "$work/tools/bin/cyclonedx-py" environment "$work/plain/bin/python" --pyproject pyproject.toml --output-file dist/sbom.json

@@ -27,9 +27,9 @@ from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from noise import noisy
 from tiny_encoder import save_tiny_encoder
-from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.transformer import transformer_of
-from turnwise.papers.triple_encoders.views import TOKENS, add_views
+from turnlens.encoders.conversation_encoder import ConversationEncoder
+from turnlens.encoders.transformer import transformer_of
+from turnlens.papers.triple_encoders.views import TOKENS, add_views
 
 # More make small tensors slower, and tests in parallel get in each other's way.
 
@@ -42,13 +42,13 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 FORWARD = modules.Transformer.forward
 
-torch.set_num_threads(int(os.environ.get("TURNWISE_TEST_THREADS", "1")))
+torch.set_num_threads(int(os.environ.get("TURNLENS_TEST_THREADS", "1")))
 
 
 @pytest.fixture(scope="session", autouse=True)
 def frozen_imports() -> None:
     """Each training collects garbage, which among half a million objects takes longer than its steps."""
-    import turnwise.training.train  # so that these are among what is not gone through again  # noqa: F401
+    import turnlens.training.train  # so that these are among what is not gone through again  # noqa: F401
 
     gc.collect()
     gc.freeze()
@@ -56,9 +56,9 @@ def frozen_imports() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def noise() -> Iterator[None]:
-    """With ``TURNWISE_TEST_NOISE=1``, vectors differ with their batch, as they do on another processor."""
+    """With ``TURNLENS_TEST_NOISE=1``, vectors differ with their batch, as they do on another processor."""
     with pytest.MonkeyPatch.context() as patch:
-        if os.environ.get("TURNWISE_TEST_NOISE") == "1":
+        if os.environ.get("TURNLENS_TEST_NOISE") == "1":
             patch.setattr(modules.Transformer, "forward", noisy(FORWARD))
         yield
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from turnwise.evaluation.replies.sequences import EmbeddedSequences, build_sequences
+from turnlens.evaluation.replies.sequences import EmbeddedSequences, build_sequences
 
 WORDS = ("card", "order", "pizza", "flight", "cancel", "thanks", "my", "the")
 

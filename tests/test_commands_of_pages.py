@@ -24,24 +24,24 @@ import typer.main
 import yaml
 from typer.testing import CliRunner
 
-import turnwise
+import turnlens
 from assistant_export import write_observations
 from tiny_encoder import save_random_encoder
-from turnwise._utils.names import DEFAULT_METHOD
-from turnwise.cli.main import app
-from turnwise.cli.options import parse_settings
-from turnwise.encoders import loading
-from turnwise.evaluation.tasks import find_task
-from turnwise.papers import adaptation
-from turnwise.papers.commands.bench import _names
-from turnwise.papers.experiments.models import resolve_stage, settings_it_has
-from turnwise.papers.experiments.suites import SUITES, chosen_data, chosen_methods
-from turnwise.training.recipes import get_recipe, registry
+from turnlens._utils.names import DEFAULT_METHOD
+from turnlens.cli.main import app
+from turnlens.cli.options import parse_settings
+from turnlens.encoders import loading
+from turnlens.evaluation.tasks import find_task
+from turnlens.papers import adaptation
+from turnlens.papers.commands.bench import _names
+from turnlens.papers.experiments.models import resolve_stage, settings_it_has
+from turnlens.papers.experiments.suites import SUITES, chosen_data, chosen_methods
+from turnlens.training.recipes import get_recipe, registry
 
 ROOT = Path(__file__).parents[1]
 OUTPUT = re.compile(r"(?:--output |--out |--export |output=\"|report, \"|create\(\")([\w.-]+)")
 BLOCK = re.compile(r"(<!-- not run: .+? -->\s+)?^```(bash|python|toml)\n(.*?)^```", re.DOTALL | re.MULTILINE)
-WITHOUT_TURNWISE = {"pip", "python3", "make", "docker", "chmod", "rm", "curl", "gunzip"}
+WITHOUT_TURNLENS = {"pip", "python3", "make", "docker", "chmod", "rm", "curl", "gunzip"}
 
 
 class Block(NamedTuple):
@@ -97,7 +97,7 @@ def commands_of(code: str) -> Iterator[list[str]]:
 
 
 def leaf(words: list[str]) -> tuple[click.Command, list[str]]:
-    """The command that words without `turnwise` name, and its arguments."""
+    """The command that words without `turnlens` name, and its arguments."""
     command: Any = typer.main.get_command(app)
     while hasattr(command, "commands"):
         assert words[0] in command.commands, f"no command {words[0]!r}"
@@ -141,10 +141,10 @@ class MissingExtraError(Exception):
 def run(words: list[str], runs: bool, installed: bool = True) -> None:
     """Run a command, or only check its name, its options and, if what it names is installed, their values."""
     if words[0] == "torchrun":
-        words, runs = words[words.index("turnwise") :], False
+        words, runs = words[words.index("turnlens") :], False
     if words[0] == "python":
         assert words[1].startswith("-") or (ROOT / words[1]).is_file(), f"no such file: {words[1]}"
-    elif words[0] == "turnwise":
+    elif words[0] == "turnlens":
         command, arguments = leaf(words[1:])
         context = command.make_context(command.name, list(arguments))
         if installed:
@@ -155,13 +155,13 @@ def run(words: list[str], runs: bool, installed: bool = True) -> None:
             elif not {"--force", "--resume"} & set(words):
                 make_room(shlex.join(words))
             result = CliRunner().invoke(app, words[1:])
-            needs = re.search(r"^error: ([\w.]+) is needed for this: pip install 'turnwise\[(\w+)\]'", result.output)
+            needs = re.search(r"^error: ([\w.]+) is needed for this: pip install 'turnlens\[(\w+)\]'", result.output)
             if needs and not find_spec(needs[1].split(".")[0]):
                 raise MissingExtraError(f"needs the extra {needs[2]}")
             suggests = words[1] == "inspect" and "This reads it" in result.output
             assert result.exit_code == 0 or suggests, f"{shlex.join(words)}\n{result.output}\n{result.exception!r}"
     else:
-        assert Path(words[0]).name in WITHOUT_TURNWISE, f"unknown program {words[0]!r}"
+        assert Path(words[0]).name in WITHOUT_TURNLENS, f"unknown program {words[0]!r}"
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +175,7 @@ def small_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def prepared(tmp_path_factory: pytest.TempPathFactory, small_encoder: Path) -> Path:
     """A folder with what the pages take for granted."""
     folder = tmp_path_factory.mktemp("pages")
-    talks = turnwise.sample_conversations(120).map(lambda row: {"messages": row["messages"][:4]})
+    talks = turnlens.sample_conversations(120).map(lambda row: {"messages": row["messages"][:4]})
     for name, first, last in [
         ("chats", 0, 60),
         ("new", 60, 70),
@@ -200,14 +200,14 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, small_encoder: Path) -> P
     pd.DataFrame(rows[-40:]).to_csv(folder / "more.csv", index=False)
     (folder / "replies.txt").write_text("Your card is blocked.\nYou are welcome.\nIt comes tomorrow.\n")
     (folder / "customers.txt").write_text("Ann Miller\n")
-    turnwise.train(folder / "chats.jsonl", encoder=small_encoder, output=folder / "model", settings={"max_steps": 2})
+    turnlens.train(folder / "chats.jsonl", encoder=small_encoder, output=folder / "model", settings={"max_steps": 2})
     subjects = ("card", "flight", "pizza", "refund", "parcel")
     asked = {name: [f"please {name} {name} {number}" for number in range(12)] for name in subjects}
     write_observations(folder / "observations.jsonl", asked, subjects[:3])
     (folder / "logs").mkdir()
     write_observations(folder / "logs" / "observations.jsonl", asked, subjects[:3])
     for store in ("talks", "tickets.store"):
-        made = turnwise.ConversationStore.create(folder / store, folder / "chats.jsonl", encoder=folder / "model")
+        made = turnlens.ConversationStore.create(folder / store, folder / "chats.jsonl", encoder=folder / "model")
         # what pages delete
         made.add([{**talks[0], "id": f"conversation-{number}", "customer": "4711"} for number in (4711, 4712, 4713)])
     return folder
@@ -233,7 +233,7 @@ def test_what_a_page_says_works(
     shutil.copytree(prepared, folder)
     monkeypatch.chdir(folder)
     take_one_step(monkeypatch)
-    names: dict[str, Any] = {"turnwise": turnwise}
+    names: dict[str, Any] = {"turnlens": turnlens}
     left_out = []
     for block in blocks_of(page):
         where = f"{page.name}:{block.line}"
@@ -262,7 +262,7 @@ def test_what_a_page_says_works(
 
 
 def other_pages() -> list[Path]:
-    rooms = (ROOT / "src" / "turnwise" / "papers").rglob("*.md")
+    rooms = (ROOT / "src" / "turnlens" / "papers").rglob("*.md")
     return sorted({*(ROOT / "docs").glob("*.md"), *rooms} - set(pages_of_use()))
 
 

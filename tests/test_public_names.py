@@ -16,14 +16,14 @@ from types import ModuleType
 import pytest
 import yaml
 
-import turnwise
-from turnwise._utils.extensions import GROUP
+import turnlens
+from turnlens._utils.extensions import GROUP
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.DOTALL | re.MULTILINE)
-NAME = re.compile(r"(?<![\w./])turnwise(?:\.[A-Za-z_]\w*)+")
-IMPORT = re.compile(r"from (turnwise[\w.]*) import (\([^)]+\)|[^\n`]+)")
+NAME = re.compile(r"(?<![\w./])turnlens(?:\.[A-Za-z_]\w*)+")
+IMPORT = re.compile(r"from (turnlens[\w.]*) import (\([^)]+\)|[^\n`]+)")
 DIRECTIVE = re.compile(r"^::: (\S+)", re.MULTILINE)
 
 
@@ -35,7 +35,7 @@ def snippets() -> Iterator[tuple[Path, str]]:
 
 
 def named() -> Iterator[tuple[str, str]]:
-    """``(page, name)`` for every ``turnwise.a.b`` that stands in code, imports apart."""
+    """``(page, name)`` for every ``turnlens.a.b`` that stands in code, imports apart."""
     for page, code in snippets():
         for name in NAME.findall(IMPORT.sub("", code)):
             if name != GROUP:  # of entry points, no name in Python
@@ -43,7 +43,7 @@ def named() -> Iterator[tuple[str, str]]:
 
 
 def imported() -> Iterator[tuple[str, str, str]]:
-    """``(page, module, name)`` for every ``from turnwise.x import name`` that stands in code."""
+    """``(page, module, name)`` for every ``from turnlens.x import name`` that stands in code."""
     for page, code in snippets():
         for module, names in IMPORT.findall(code):
             for name in names.strip("()\n ").rstrip(",").split(","):
@@ -52,9 +52,9 @@ def imported() -> Iterator[tuple[str, str, str]]:
 
 def stub_names() -> dict[str, tuple[str, str]]:
     """``{public name: (module, name there)}`` as the stub has it."""
-    stub = ast.parse((Path(turnwise.__file__).parent / "__init__.pyi").read_text(encoding="utf-8"))
+    stub = ast.parse((Path(turnlens.__file__).parent / "__init__.pyi").read_text(encoding="utf-8"))
     return {
-        alias.asname or alias.name: (".".join(filter(None, ["turnwise", node.module])), alias.name)
+        alias.asname or alias.name: (".".join(filter(None, ["turnlens", node.module])), alias.name)
         for node in stub.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
@@ -67,7 +67,7 @@ IMPORTED = sorted(set(imported()))
 
 def test_the_pages_are_read() -> None:
     assert len(NAMED) > 20 and len(IMPORTED) > 5
-    assert ("README.md", "turnwise.read_conversations") in NAMED
+    assert ("README.md", "turnlens.read_conversations") in NAMED
 
 
 @pytest.mark.parametrize(("page", "name"), NAMED)
@@ -91,7 +91,7 @@ def test_the_names_of_the_api_reference_resolve(page: Path) -> None:
 @pytest.mark.parametrize("name", sorted(stub_names()))
 def test_the_stub_and_the_package_agree(name: str) -> None:
     module, there = stub_names()[name]
-    public = getattr(turnwise, name)
+    public = getattr(turnlens, name)
     if isinstance(public, ModuleType):
         assert public is importlib.import_module(f"{module}.{there}")
     else:
@@ -102,7 +102,7 @@ def test_the_public_face_is_small() -> None:
     assert len(stub_names().keys() - {"papers"}) <= 25
 
 
-@pytest.mark.parametrize("room", ["turnwise", "turnwise.ray", "turnwise.data"])
+@pytest.mark.parametrize("room", ["turnlens", "turnlens.ray", "turnlens.data"])
 def test_functions_take_the_data_first_and_everything_else_by_keyword(room: str) -> None:
     offered = importlib.import_module(room)
     functions = {name: getattr(offered, name) for name in offered.__all__ if inspect.isfunction(getattr(offered, name))}
@@ -114,26 +114,26 @@ def test_functions_take_the_data_first_and_everything_else_by_keyword(room: str)
 
 
 def test_all_is_what_the_stub_imports() -> None:
-    assert set(turnwise.__all__) == set(stub_names())
-    assert set(turnwise.__all__) <= set(dir(turnwise))
+    assert set(turnlens.__all__) == set(stub_names())
+    assert set(turnlens.__all__) <= set(dir(turnlens))
 
 
 def test_the_api_reference_lists_every_public_name() -> None:
     index = (ROOT / "docs/reference/index.md").read_text(encoding="utf-8")
-    rooms = {name for name in turnwise.__all__ if isinstance(getattr(turnwise, name), ModuleType)}
-    assert [name for name in turnwise.__all__ if f"[`{name}`]" not in index and name not in rooms] == []
-    assert [room for room in rooms if not re.search(rf"turnwise\.(\w+\.)*{room}\b|\({room}\.md\)", index)] == []
+    rooms = {name for name in turnlens.__all__ if isinstance(getattr(turnlens, name), ModuleType)}
+    assert [name for name in turnlens.__all__ if f"[`{name}`]" not in index and name not in rooms] == []
+    assert [room for room in rooms if not re.search(rf"turnlens\.(\w+\.)*{room}\b|\({room}\.md\)", index)] == []
 
 
-def test_importing_turnwise_is_quick_because_it_imports_no_heavy_library() -> None:
-    code = "import sys, turnwise; print({'torch', 'transformers', 'datasets'} & set(sys.modules))"
+def test_importing_turnlens_is_quick_because_it_imports_no_heavy_library() -> None:
+    code = "import sys, turnlens; print({'torch', 'transformers', 'datasets'} & set(sys.modules))"
     text = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert text.stdout.strip() == "set()"
 
 
 def test_the_citation_names_the_version_and_the_papers() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert citation["version"] == turnwise.__version__
+    assert citation["version"] == turnlens.__version__
     assert {"cff-version", "message", "title", "authors"} <= citation.keys()
     assert all({"type", "title", "authors", "year", "url"} <= paper.keys() for paper in citation["references"])
     assert len(citation["references"]) == 4  # CCL and C3L are two papers

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import turnwise
+import turnlens
 
 pl = pytest.importorskip("polars", reason="needs polars, of the extra dev")
 
@@ -38,13 +38,13 @@ SHAPES: dict[str, Callable[[], Any]] = {
 
 def add_to_a_store(data: Any, encoder: Any, folder: Path) -> Any:
     pytest.importorskip("lancedb")
-    return turnwise.ConversationStore.create(folder / "store", data, encoder=encoder).stats().conversations
+    return turnlens.ConversationStore.create(folder / "store", data, encoder=encoder).stats().conversations
 
 
 def show(data: Any, encoder: Any, folder: Path) -> Any:
     for module in ("lancedb", "graspologic_native", "fastapi", "uvicorn"):
         pytest.importorskip(module)
-    explorer = turnwise.explore(data, encoder=encoder)
+    explorer = turnlens.explore(data, encoder=encoder)
     explorer.stop()
     return sorted(explorer.report.ids), explorer.report.texts[:]
 
@@ -52,22 +52,22 @@ def show(data: Any, encoder: Any, folder: Path) -> Any:
 def cluster(data: Any, encoder: Any, folder: Path) -> Any:
     for module in ("lancedb", "graspologic_native"):
         pytest.importorskip(module)
-    groups = turnwise.cluster(data, encoder=encoder, level="conversation")
+    groups = turnlens.cluster(data, encoder=encoder, level="conversation")
     return groups.to_pandas()["turns"].tolist()
 
 
 def parts(data: Any, encoder: Any, folder: Path) -> Any:
     encoder.save(str(folder / "encoder"))
-    return turnwise.ray.embed_corpus(data, output=folder / "vectors", encoder=folder / "encoder")
+    return turnlens.ray.embed_corpus(data, output=folder / "vectors", encoder=folder / "encoder")
 
 
 def converted(data: Any, encoder: Any, folder: Path) -> Any:
-    turnwise.convert_conversations(data, output=folder / "chats.jsonl")
+    turnlens.convert_conversations(data, output=folder / "chats.jsonl")
     return list(map(json.loads, (folder / "chats.jsonl").read_text().splitlines()))
 
 
 def vectors(data: Any, encoder: Any, **how: Any) -> np.ndarray:
-    return np.stack(turnwise.embed(data, encoder=encoder, **how)["vector"].to_numpy())
+    return np.stack(turnlens.embed(data, encoder=encoder, **how)["vector"].to_numpy())
 
 
 def weights(encoder: Any) -> np.ndarray:
@@ -76,29 +76,29 @@ def weights(encoder: Any) -> np.ndarray:
 
 CALLS: dict[str, Callable[[Any, Any, Path], Any]] = {
     "ConversationStore": add_to_a_store,
-    "centre": lambda data, encoder, _: vectors([talk(0)], turnwise.centre(data, encoder=encoder), level="conversation"),
+    "centre": lambda data, encoder, _: vectors([talk(0)], turnlens.centre(data, encoder=encoder), level="conversation"),
     "ConversationEncoder": lambda data, encoder, _: encoder.encode_conversations(data),
     "cluster": cluster,
     "convert_conversations": converted,
-    "data.drop_empty_messages": lambda data, *_: turnwise.data.drop_empty_messages(data)[:],
+    "data.drop_empty_messages": lambda data, *_: turnlens.data.drop_empty_messages(data)[:],
     "embed": lambda data, encoder, _: vectors(data, encoder),
     "ray.embed_corpus": parts,
     "embed dialogues": lambda data, encoder, _: vectors(data, encoder, level="conversation"),
     "messages in context": lambda data, encoder, _: encoder.encode_messages(data, context="conversation"),
     "embed in context": lambda data, encoder, _: vectors(data, encoder, level="message-in-context"),
-    "evaluate": lambda data, encoder, _: turnwise.evaluate(data, encoder=encoder, tasks=["semantic-retrieval"]),
+    "evaluate": lambda data, encoder, _: turnlens.evaluate(data, encoder=encoder, tasks=["semantic-retrieval"]),
     "explore": show,
-    "data.keep_long_enough": lambda data, *_: turnwise.data.keep_long_enough(data)[:],
-    "data.merge_consecutive_messages": lambda data, *_: turnwise.data.merge_consecutive_messages(data)[:],
-    "read_conversations": lambda data, *_: turnwise.read_conversations(data)[:],
+    "data.keep_long_enough": lambda data, *_: turnlens.data.keep_long_enough(data)[:],
+    "data.merge_consecutive_messages": lambda data, *_: turnlens.data.merge_consecutive_messages(data)[:],
+    "read_conversations": lambda data, *_: turnlens.read_conversations(data)[:],
     "data.split_conversations": lambda data, *_: {
-        name: part[:] for name, part in turnwise.data.split_conversations(data).items()
+        name: part[:] for name, part in turnlens.data.split_conversations(data).items()
     },
     "train": lambda data, encoder, _: weights(
-        turnwise.train(data, method="dialogue-cse", settings={"max_steps": 1, "batch_size": 3}, encoder=encoder)
+        turnlens.train(data, method="dialogue-cse", settings={"max_steps": 1, "batch_size": 3}, encoder=encoder)
     ),
     "train a head": lambda data, encoder, _: str(
-        turnwise.train(data, method="reply-head", settings={"max_steps": 1}, encoder=encoder)
+        turnlens.train(data, method="reply-head", settings={"max_steps": 1}, encoder=encoder)
     ),
 }
 # What takes no conversations.
@@ -106,9 +106,9 @@ OTHERS = {"ConversationError", "ReplyModel", "load_encoder", "merge", "sample_co
 
 
 def test_every_public_function_is_tried_or_takes_no_conversations() -> None:
-    stub = ast.parse((Path(turnwise.__file__).parent / "__init__.pyi").read_text())
+    stub = ast.parse((Path(turnlens.__file__).parent / "__init__.pyi").read_text())
     names = {alias.name for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    public = {name for name in names if not inspect.ismodule(getattr(turnwise, name))}
+    public = {name for name in names if not inspect.ismodule(getattr(turnlens, name))}
     assert public == {name for name in CALLS if name.isidentifier()} | OTHERS
 
 
@@ -118,9 +118,9 @@ def test_it_does_what_it_does_with_what_was_read(
     name: str, shape: str, tiny_encoder_path: Path, tmp_path: Path
 ) -> None:
     results = []
-    for number, data in enumerate((SHAPES[shape](), turnwise.read_conversations(SHAPES[shape]()))):
+    for number, data in enumerate((SHAPES[shape](), turnlens.read_conversations(SHAPES[shape]()))):
         (tmp_path / str(number)).mkdir()
-        encoder = turnwise.load_encoder(tiny_encoder_path, device="cpu").eval()
+        encoder = turnlens.load_encoder(tiny_encoder_path, device="cpu").eval()
         results.append(CALLS[name](data, encoder, tmp_path / str(number)))
     first, second = results
     # the same computation on the same conversations
@@ -132,13 +132,13 @@ def test_it_does_what_it_does_with_what_was_read(
 
 def test_a_store_needs_ids(tiny_encoder: Any, tmp_path: Path) -> None:
     pytest.importorskip("lancedb")
-    store = turnwise.ConversationStore.open(tmp_path / "store", encoder=tiny_encoder)
+    store = turnlens.ConversationStore.open(tmp_path / "store", encoder=tiny_encoder)
     for without in ([talk(0)], pd.DataFrame({"messages": [talk(0)]}), [{"messages": talk(0)}]):
-        with pytest.raises(turnwise.ConversationError, match="id"):
+        with pytest.raises(turnlens.ConversationError, match="id"):
             store.add(without)
     assert store.add([]).added == 0
 
 
 def test_others_of_a_cluster_need_files(tmp_path: Path) -> None:
-    with pytest.raises(turnwise.ConversationError, match="DataFrame: expected files that all workers can read"):
-        turnwise.ray.embed_corpus(pd.DataFrame(ROWS), output=tmp_path / "vectors", engine="ray")
+    with pytest.raises(turnlens.ConversationError, match="DataFrame: expected files that all workers can read"):
+        turnlens.ray.embed_corpus(pd.DataFrame(ROWS), output=tmp_path / "vectors", engine="ray")

@@ -30,4 +30,4 @@ def test_the_lock_has_what_the_image_needs() -> None:
     extras = [line for extra in IN_THE_IMAGE for line in project["optional-dependencies"][extra]]
     needed = {canonicalize_name(Requirement(line).name) for line in [*project["dependencies"], *extras]}
     locked = _versions((ROOT / "requirements.lock").read_text(encoding="utf-8"))
-    assert needed - {"torch", "turnwise"} - set(locked) == set()
+    assert needed - {"torch", "turnlens"} - set(locked) == set()

@@ -10,8 +10,8 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from turnwise.papers.triple_encoders.collator import TurnOrderCollator
-from turnwise.papers.triple_encoders.views import view_prompt, views_of
+from turnlens.papers.triple_encoders.collator import TurnOrderCollator
+from turnlens.papers.triple_encoders.views import view_prompt, views_of
 
 
 def features_of(encoder: SentenceTransformer, conversations: Any, **settings: Any) -> list[dict[str, Tensor]]:

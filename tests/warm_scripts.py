@@ -12,7 +12,7 @@ import sys
 
 
 def main() -> None:
-    import turnwise.training.train  # and with it PyTorch, sentence-transformers and datasets  # noqa: F401
+    import turnlens.training.train  # and with it PyTorch, sentence-transformers and datasets  # noqa: F401
 
     for line in sys.stdin:
         process = os.fork()

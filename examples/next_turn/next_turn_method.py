@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch.nn.functional import normalize
 
-from turnwise.extending import (
+from turnlens.extending import (
     ConversationLoss,
     CosineSettings,
     EncoderRecipe,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from turnwise.extending import MESSAGE, ConversationError, Task, bootstrap_interval, sample_queries, unit_embeddings
+from turnlens.extending import MESSAGE, ConversationError, Task, bootstrap_interval, sample_queries, unit_embeddings
 
 
 @dataclass(frozen=True, eq=False)

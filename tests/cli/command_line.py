@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typer.testing import CliRunner, Result
 
-from turnwise.cli.main import app
+from turnlens.cli.main import app
 
 
 def run(*arguments: object) -> Result:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from datasets import config
 
-import turnwise
+import turnlens
 
 
 @pytest.fixture(autouse=True)
@@ -16,5 +16,5 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def chats(tmp_path: Path) -> Path:
     path = tmp_path / "chats.jsonl"
-    turnwise.sample_conversations(30).to_json(str(path))
+    turnlens.sample_conversations(30).to_json(str(path))
     return path

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from turnwise.cli import main
-from turnwise.cli.options import parse_settings
-from turnwise.data import conversations
+from turnlens.cli import main
+from turnlens.cli.options import parse_settings
+from turnlens.data import conversations
 
 from .command_line import run, succeed
 
@@ -23,7 +23,7 @@ COMMANDS = (*OTHERS, *BENCHES, *PLOTS)
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_shows_an_example(command: str) -> None:
-    assert f"Example: turnwise {command}" in " ".join(succeed(*command.split(), "--help").split())
+    assert f"Example: turnlens {command}" in " ".join(succeed(*command.split(), "--help").split())
 
 
 @pytest.mark.parametrize(
@@ -146,8 +146,8 @@ def test_memory_that_is_used_up_is_one_line(chats, tmp_path, monkeypatch: pytest
 
 STOPPED = """
 import os, signal, sys
-from turnwise.cli.main import main
-from turnwise.data import conversations
+from turnlens.cli.main import main
+from turnlens.data import conversations
 
 def read_rows(*_):
     yield {"id": "a", "messages": []}

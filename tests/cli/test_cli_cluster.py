@@ -23,7 +23,7 @@ def test_cluster_writes_the_group_of_every_message(chats: Path, tiny_encoder_pat
     given = [chats, "--store", tmp_path / "new", "--model", tiny_encoder_path]
     said = succeed("cluster", *given, "--output", tmp_path / "groups.parquet")
     assert "read 30 conversations, all new; embedded" in said and "Grouping 30 conversations" in said
-    assert "in no group" in said and "Next time, this is enough: turnwise cluster --store" in said
+    assert "in no group" in said and "Next time, this is enough: turnlens cluster --store" in said
     rows = pq.read_table(tmp_path / "groups.parquet").to_pylist()
     talks = [json.loads(line) for line in chats.read_text().splitlines()]
     assert {(row["id"], row["turn"], row["role"], row["text"]) for row in rows} == {
@@ -127,7 +127,7 @@ def test_a_list_of_the_groups_can_be_asked_for(store: Path, tmp_path: Path) -> N
             ["--output", "groups.csv", "--summary", "list.csv", "--level", "conversation"],
             "--summary lists groups of messages: leave out --level conversation",
         ),
-        (["--output", "groups.csv"], "expected DATA or --store FOLDER: turnwise cluster chats.jsonl"),
+        (["--output", "groups.csv"], "expected DATA or --store FOLDER: turnlens cluster chats.jsonl"),
     ],
 )
 def test_what_was_wrong_is_said(
@@ -154,7 +154,7 @@ def test_label_applies_the_groups_to_other_conversations(store: Path, chats: Pat
     )
     assert {"id", "turn", "role", "text", "group", "group_name", "coarse_group", "confidence"} <= lines[0].keys()
     result = run("label", chats, "--groups", tmp_path, "--output", tmp_path / "none.csv")
-    assert result.exit_code == 1 and "has no groups: turnwise cluster DATA --store" in " ".join(result.output.split())
+    assert result.exit_code == 1 and "has no groups: turnlens cluster DATA --store" in " ".join(result.output.split())
 
 
 def test_seeds_name_groups(store: Path, tmp_path: Path) -> None:
@@ -169,4 +169,4 @@ def test_seeds_name_groups(store: Path, tmp_path: Path) -> None:
     result = run("cluster", "--store", store, "--seeds", tmp_path / "seeds.toml", "--output", tmp_path / "new.csv")
     assert result.exit_code == 1 and "is not valid TOML" in result.output
     result = run("cluster", store, "--output", tmp_path / "new.csv")
-    assert result.exit_code == 1 and f"{store} is a store: turnwise cluster --store {store}" in result.output
+    assert result.exit_code == 1 and f"{store} is a store: turnlens cluster --store {store}" in result.output

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 from sentence_transformers import SentenceTransformer
 
-import turnwise
+import turnlens
 from closeness import assert_same_vectors
-from turnwise.encoders import embed
-from turnwise.encoders.history import add_history
+from turnlens.encoders import embed
+from turnlens.encoders.history import add_history
 
 from .command_line import run, succeed
 
@@ -134,7 +134,7 @@ def test_no_text_is_embedded_twice_unless_asked(chats, tiny_encoder_path, tmp_pa
 def test_half_precision_is_recorded(chats, tiny_encoder_path, tmp_path) -> None:
     arguments = ("embed", chats, "--model", tiny_encoder_path, "--output", tmp_path / "v.parquet")
     succeed(*arguments, "--dtype", "bfloat16")
-    record = json.loads(pq.read_schema(tmp_path / "v.parquet").metadata[b"turnwise"])
+    record = json.loads(pq.read_schema(tmp_path / "v.parquet").metadata[b"turnlens"])
     assert record["dtype"] == "bfloat16"
 
 
@@ -146,7 +146,7 @@ def test_messages_with_history_are_sums_of_vectors_that_are_there(chats, tiny_en
     assert not seen
     succeed(*arguments, tmp_path / "parts", "--level", "message-with-history")
     alone, history = (pq.read_table(tmp_path / f"{name}.parquet").to_pylist() for name in ("alone", "history"))
-    turns = [len(messages) for messages in turnwise.read_conversations(chats)["messages"]]
+    turns = [len(messages) for messages in turnlens.read_conversations(chats)["messages"]]
     expected = add_history(np.array([row["vector"] for row in alone]), turns)
     assert_same_vectors([row["vector"] for row in history], expected)
     assert [row["text"] for row in history] == [row["text"] for row in alone]
@@ -160,8 +160,8 @@ def test_messages_in_context(chats, tiny_encoder_path, tmp_path) -> None:
     arguments = ("embed", chats, "--model", tiny_encoder_path, "--level", "message-in-context", "--output")
     succeed(*arguments, tmp_path / "v.parquet")
     rows = pq.read_table(tmp_path / "v.parquet").to_pylist()
-    talks = turnwise.read_conversations(chats)
-    vectors = turnwise.load_encoder(tiny_encoder_path).encode_messages(talks["messages"][:], context="conversation")
+    talks = turnlens.read_conversations(chats)
+    vectors = turnlens.load_encoder(tiny_encoder_path).encode_messages(talks["messages"][:], context="conversation")
     assert_same_vectors([row["vector"] for row in rows], vectors)
     assert [row["text"] for row in rows] == [m["content"] for messages in talks["messages"] for m in messages]
     succeed(*arguments, tmp_path / "parts")

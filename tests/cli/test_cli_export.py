@@ -92,7 +92,7 @@ def test_a_table_of_requests_is_no_source(store: Path, tmp_path: Path, name: str
     succeed("export", store, "--out", tmp_path / name)
     named = ("--columns", "conversation=id,speaker=role,text=text")
     refused = run("index", tmp_path / name, *named, "--store", store)
-    assert refused.exit_code == 1 and "turnwise store annotate" in refused.output
+    assert refused.exit_code == 1 and "turnlens store annotate" in refused.output
 
 
 def test_a_sample_that_is_indexed_again_changes_nothing(store: Path, tmp_path: Path) -> None:

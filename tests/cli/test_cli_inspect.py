@@ -12,8 +12,8 @@ import pytest
 from datasets import config
 from typer.testing import CliRunner
 
-import turnwise
-from turnwise.cli.main import app
+import turnlens
+from turnlens.cli.main import app
 
 from .command_line import run, succeed
 
@@ -62,7 +62,7 @@ def test_what_a_file_holds(tickets, tmp_path) -> None:
         assert told in output
     assert "customer: My card is lost, write to jane@x.org" in output
     given = f"{tickets} --columns '{COLUMNS}' --redact emails"
-    assert output.endswith(f"Next: turnwise explore {given}\n  or: turnwise train {given} --output model\n")
+    assert output.endswith(f"Next: turnlens explore {given}\n  or: turnlens train {given} --output model\n")
     counts = json.loads((tmp_path / "counts.json").read_text())
     assert (counts["conversations"], counts["messages"], counts["empty_messages"]) == (2, 7, 1)
     assert counts["turns_per_conversation"] == {"least": 3, "median": 3, "mean": 3.5, "ninth_decile": 4, "most": 4}
@@ -98,7 +98,7 @@ def test_labels_with_names_of_people_are_offered_to_be_ignored(redact, tmp_path)
     output = " ".join(succeed("inspect", path, *redact, "--json", counts).split())
     assert "label Agent Name (--columns 'ignore=Agent Name' leaves it out)" in output
     assert json.loads(counts.read_text())["labels_with_names"] == ["Agent Name"]
-    (_, command) = output.split(" or: turnwise train ")
+    (_, command) = output.split(" or: turnlens train ")
     read = shlex.split(command.removesuffix(" --output model"))
     assert read[-4:-2] == ["--columns", "ignore=Agent Name"] and read[-2] == "--redact"
     again = succeed("inspect", *read)
@@ -144,7 +144,7 @@ def test_columns_and_redaction_are_options_wherever_conversations_are_read(
     succeed("train", tickets, "--method", "adaptation", *short, tmp_path / "adapted")
     output = succeed("train", tickets, "--method", "single-vector", *short, model)
     assert "Learned from 3 of 3 conversations; left out: none." in output and "1 steps in 0:0" in output
-    assert f"Wrote {model}. Next: turnwise evaluate {model} test.jsonl --task semantic-retrieval" in output
+    assert f"Wrote {model}. Next: turnlens evaluate {model} test.jsonl --task semantic-retrieval" in output
     assert "SingleVector: step 1/1, loss" in output
     output = succeed("reply", model, *replies, *how)
     assert "[email]" in output and "jane" not in output
@@ -165,7 +165,7 @@ def test_conversations_go_through_a_pipe(chats) -> None:
     rows = [json.loads(line) for line in converted.splitlines()]
     assert rows == [
         {**row, "messages": [{key: value for key, value in m.items() if value is not None} for m in row["messages"]]}
-        for row in turnwise.sample_conversations(30).to_list()
+        for row in turnlens.sample_conversations(30).to_list()
     ]
     counts = json.loads(standard_output("inspect", "-", "--json", "-", "--columns", COLUMNS, given=TICKETS))
     assert counts["conversations"] == 2
@@ -178,10 +178,10 @@ def test_a_terminal_is_no_input(monkeypatch) -> None:
         def isatty(self) -> bool:
             return True
 
-    from turnwise.data.reading.standard_input import standard_input
+    from turnlens.data.reading.standard_input import standard_input
 
     monkeypatch.setattr(sys, "stdin", Terminal())
-    with pytest.raises(turnwise.ConversationError, match="is a terminal"):
+    with pytest.raises(turnlens.ConversationError, match="is a terminal"):
         standard_input()
 
 
@@ -194,7 +194,7 @@ def test_what_messages_without_a_text_hold_is_shown(tmp_path) -> None:
 
 
 def test_the_version() -> None:
-    assert succeed("--version") == f"turnwise {turnwise.__version__}\n"
+    assert succeed("--version") == f"turnlens {turnlens.__version__}\n"
 
 
 def test_quiet_shows_results_only_and_verbose_more(chats, tmp_path) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import torch
 
-import turnwise
+import turnlens
 
 from .command_line import run, succeed
 
@@ -15,13 +15,13 @@ def test_two_models_become_one(chats, tiny_encoder_path, tmp_path) -> None:
     output = tmp_path / "both"
     succeed("model", "merge", *models, "--model", tiny_encoder_path, "--output", output)
     start, one, other, both = (
-        turnwise.load_encoder(path, device="cpu").state_dict() for path in (tiny_encoder_path, *models, output)
+        turnlens.load_encoder(path, device="cpu").state_dict() for path in (tiny_encoder_path, *models, output)
     )
     assert any(not torch.equal(both[name], start[name]) for name in start)
     assert all(torch.allclose(both[name], (one[name] + other[name]) / 2, atol=1e-6) for name in start)
     assert "exists already" in run("model", "merge", *models, "--model", tiny_encoder_path, "--output", output).output
     succeed("model", "merge", *models, "--model", tiny_encoder_path, "--output", tmp_path / "sum", "--scale", 1)
-    added = turnwise.load_encoder(tmp_path / "sum", device="cpu").state_dict()
+    added = turnlens.load_encoder(tmp_path / "sum", device="cpu").state_dict()
     assert all(torch.allclose(added[name], one[name] + other[name] - start[name], atol=1e-6) for name in start)
 
 

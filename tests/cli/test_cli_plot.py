@@ -19,7 +19,7 @@ def test_plots_of_dialogues(chats, tiny_encoder_path, tmp_path, monkeypatch) -> 
     # Two models of one name are two points.
     points: dict[str, object] = {}
     monkeypatch.setattr(
-        "turnwise.papers.dial2vec.plots.plot_alignment_uniformity", lambda found, output: points.update(found)
+        "turnlens.papers.dial2vec.plots.plot_alignment_uniformity", lambda found, output: points.update(found)
     )
     copies = [shutil.copytree(tiny_encoder_path, tmp_path / name / "model") for name in "ab"]
     arguments = [part for copy in copies for part in ("--model", copy)]

@@ -16,7 +16,7 @@ pytest.importorskip("fastapi", reason="the extra service is not installed")
 
 
 def test_new_key_prints_a_key_once_and_keeps_its_hash(tmp_path: Path) -> None:
-    from turnwise.service.keys import Key, find_key, read_keys
+    from turnlens.service.keys import Key, find_key, read_keys
 
     keys = tmp_path / "keys.toml"
     options = ("--scope", "read", "--scope", "write", "--store", "talks", "--requests-per-minute", 60)
@@ -56,8 +56,8 @@ def test_mistakes_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 def test_the_command_serves_until_it_is_told_to_stop(tiny_encoder_path: Path, tmp_path: Path, told: int) -> None:
     import httpx2
 
-    command = [sys.executable, "-m", "turnwise", "serve", "--port", "0", "--set", "max_texts=1"]
-    environment = {**os.environ, "TURNWISE_MODEL": str(tiny_encoder_path), "TURNWISE_MODEL_NAME": "tiny"}
+    command = [sys.executable, "-m", "turnlens", "serve", "--port", "0", "--set", "max_texts=1"]
+    environment = {**os.environ, "TURNLENS_MODEL": str(tiny_encoder_path), "TURNLENS_MODEL_NAME": "tiny"}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, cwd=tmp_path)
     assert process.stderr is not None
     url = next(match[0] for line in process.stderr if (match := re.search(r"http://[\d.:]+", line)))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from turnwise.cli.main import app
+from turnlens.cli.main import app
 
 from .command_line import run, succeed
 
@@ -149,11 +149,11 @@ def files_with(folder: Path, text: str) -> list[Path]:
 
 def test_erasing_leaves_nothing_in_the_store_and_the_caches(store, talks, tmp_path) -> None:
     places = [store, tmp_path / "cache"]
-    with sqlite3.connect(tmp_path / "cache" / "turnwise-vectors.sqlite") as vectors:
+    with sqlite3.connect(tmp_path / "cache" / "turnlens-vectors.sqlite") as vectors:
         assert vectors.execute("SELECT count(*) FROM vectors").fetchone() == (3,)
-    (killed := tmp_path / "cache" / "turnwise" / ".abc.writing-def").mkdir()
+    (killed := tmp_path / "cache" / "turnlens" / ".abc.writing-def").mkdir()
     (killed / "conversations.part0").write_text("my card is lost")
-    assert "turnwise store erase" in succeed("store", "delete", store, "second")
+    assert "turnlens store erase" in succeed("store", "delete", store, "second")
     assert all(files_with(place, "my card is lost") for place in places)
     erased = run("store", "erase", store, "first", "nobody")
     assert erased.exit_code == 1 and f"erased from {store}: 1, and all" in erased.output
@@ -161,7 +161,7 @@ def test_erasing_leaves_nothing_in_the_store_and_the_caches(store, talks, tmp_pa
     seen = [files_with(place, text) for place in places for text in ("my card is lost", "i want a pizza", "second")]
     assert not any(seen)
     assert printed("store", "info", store)["conversations"] == 0
-    with sqlite3.connect(tmp_path / "cache" / "turnwise-vectors.sqlite") as vectors:
+    with sqlite3.connect(tmp_path / "cache" / "turnlens-vectors.sqlite") as vectors:
         assert vectors.execute("SELECT * FROM sqlite_master").fetchall() == []
     succeed("index", talks, "--store", store)  # what was read is read anew
     assert printed("store", "info", store)["conversations"] == 2

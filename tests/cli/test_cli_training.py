@@ -8,7 +8,7 @@ import pytest
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
-import turnwise
+import turnlens
 from closeness import assert_same_vectors
 
 from .command_line import run, succeed
@@ -28,7 +28,7 @@ def test_convert_train_evaluate_embed(chats, tiny_encoder_path, tmp_path) -> Non
     table = pq.read_table(tmp_path / "vectors.parquet")
     assert table.column_names == ["id", "turn", "role", "text", "vector"]
     rows = table.to_pylist()
-    messages = [message for row in turnwise.sample_conversations(30) for message in row["messages"]]
+    messages = [message for row in turnlens.sample_conversations(30) for message in row["messages"]]
     assert [row["text"] for row in rows] == [message["content"] for message in messages]
     encoder = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     assert_same_vectors(rows[5]["vector"], encoder.encode(rows[5]["text"]))
@@ -60,7 +60,7 @@ def test_recipe_file_and_settings(chats, tiny_encoder_path, tmp_path) -> None:
 
 
 def test_the_demo_reports_both_encoders_and_writes_the_model(tmp_path, monkeypatch, tiny_encoder) -> None:
-    monkeypatch.setattr("turnwise.cli.demo_job.load_encoder", lambda: tiny_encoder)
+    monkeypatch.setattr("turnlens.cli.demo_job.load_encoder", lambda: tiny_encoder)
     arguments = ("demo", "--output", tmp_path / "demo", "--conversations", 80, "--max-steps", 1)
     output = succeed(*arguments)
     assert "untouched" in output and "trained" in output and "next message" in output
@@ -68,7 +68,7 @@ def test_the_demo_reports_both_encoders_and_writes_the_model(tmp_path, monkeypat
     assert (tmp_path / "demo" / "model" / "modules.json").is_file()
     assert run(*arguments).exit_code == 1
     monkeypatch.setattr(
-        "turnwise.cli.demo_job.train", lambda *data, **how: tiny_encoder if how["force"] else pytest.fail("not forced")
+        "turnlens.cli.demo_job.train", lambda *data, **how: tiny_encoder if how["force"] else pytest.fail("not forced")
     )
     assert "Intents of unseen messages" in succeed(*arguments, "--force")
 
@@ -76,10 +76,10 @@ def test_the_demo_reports_both_encoders_and_writes_the_model(tmp_path, monkeypat
 def test_the_demo_leaves_out_conversations_of_which_training_has_seen_every_message(
     tmp_path, monkeypatch, tiny_encoder
 ) -> None:
-    from turnwise.cli import demo_job
+    from turnlens.cli import demo_job
 
     def repeats(count: int, seed: int) -> Dataset:
-        rows = turnwise.sample_conversations(count, seed=seed).to_list()
+        rows = turnlens.sample_conversations(count, seed=seed).to_list()
         return Dataset.from_list([{**row, "messages": row["messages"][:1]} for row in rows])
 
     monkeypatch.setattr(demo_job, "sample_conversations", repeats)

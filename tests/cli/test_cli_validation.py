@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from sentence_transformers import SentenceTransformer
 
-import turnwise
-from turnwise import evaluation, training
+import turnlens
+from turnlens import evaluation, training
 
 from .command_line import run, succeed
 
@@ -16,7 +16,7 @@ from .command_line import run, succeed
 @pytest.fixture
 def dev(tmp_path: Path) -> Path:
     path = tmp_path / "dev.jsonl"
-    turnwise.sample_conversations(20, seed=1).to_json(str(path))
+    turnlens.sample_conversations(20, seed=1).to_json(str(path))
     return path
 
 
@@ -32,7 +32,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
     monkeypatch.setattr(evaluation, "TaskEvaluator", evaluator)
     monkeypatch.setattr(
-        "turnwise.training.train.train", lambda *positional, **named: seen.update(training=(positional, named))
+        "turnlens.training.train.train", lambda *positional, **named: seen.update(training=(positional, named))
     )
     return seen
 

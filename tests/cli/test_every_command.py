@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import typer.main
 
-import turnwise
-from turnwise.cli.main import app
+import turnlens
+from turnlens.cli.main import app
 
 from .command_line import run
 
@@ -89,7 +89,7 @@ def test_no_command_is_left_out() -> None:
 def folder(tmp_path_factory: pytest.TempPathFactory, tiny_encoder_path: Path) -> Path:
     folder = tmp_path_factory.mktemp("commands")
     shutil.copytree(tiny_encoder_path, folder / "encoder")
-    talks = turnwise.sample_conversations(60)
+    talks = turnlens.sample_conversations(60)
     talks.to_json(str(folder / "chats.jsonl"))
     talks.select([0]).to_json(str(folder / "chat.jsonl"))
     (folder / "tags.jsonl").write_text(json.dumps({"id": talks["id"][0], "intent": "card"}))
@@ -100,14 +100,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory, tiny_encoder_path: Path) ->
 
 def test_each_works_or_names_the_missing_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("turnwise.cli.demo_job.load_encoder", lambda: turnwise.load_encoder("encoder"))
+    monkeypatch.setattr("turnlens.cli.demo_job.load_encoder", lambda: turnlens.load_encoder("encoder"))
     missing: dict[str, str] = {}
     for command, arguments in COMMANDS.items():
         if command in ELSEWHERE or AFTER.get(command, "index" if "talks" in arguments else "") in missing:
             continue
         result = run(*command.split(), *arguments.split())
         if result.exit_code:
-            named = re.search(r"pip install 'turnwise\[(\w+)\]'", result.output)
+            named = re.search(r"pip install 'turnlens\[(\w+)\]'", result.output)
             assert result.exit_code == 1 and named and result.output.count("error: ") == 1, (
                 f"{command}: {result.output}\n{result.exception!r}"
             )

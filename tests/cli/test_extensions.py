@@ -1,4 +1,4 @@
-"""A package of somebody else adds to turnwise; the one in ``examples/`` adds a method and a task."""
+"""A package of somebody else adds to turnlens; the one in ``examples/`` adds a method and a task."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import turnwise
-import turnwise.extending
+import turnlens
+import turnlens.extending
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "next_turn"
 
@@ -25,15 +25,15 @@ def install(folder: Path, name: str, module: str) -> None:
     metadata = folder / f"{name}-0.1.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1\n", encoding="utf-8")
-    (metadata / "entry_points.txt").write_text(f"[turnwise.extensions]\n{name} = {module}\n", encoding="utf-8")
+    (metadata / "entry_points.txt").write_text(f"[turnlens.extensions]\n{name} = {module}\n", encoding="utf-8")
 
 
 # Runs the commands that it is given, and prints what came of each and which class is the default method.
 COMMANDS = """
 import json, sys
 from typer.testing import CliRunner
-from turnwise._utils.names import METHODS
-from turnwise.cli.main import app
+from turnlens._utils.names import METHODS
+from turnlens.cli.main import app
 done = [CliRunner().invoke(app, words) for words in json.loads(sys.argv[1])]
 shown = [{"code": one.exit_code, "stdout": one.stdout, "output": one.output} for one in done]
 print(json.dumps({"done": shown, "complete": METHODS["complete"].__name__}))
@@ -42,7 +42,7 @@ print(json.dumps({"done": shown, "complete": METHODS["complete"].__name__}))
 
 def run(folder: Path, *commands: tuple[object, ...]) -> dict[str, Any]:
     """Run commands in a new process, with what is installed in this folder and the modules of the example."""
-    path = os.pathsep.join([str(folder), str(EXAMPLE), str(Path(turnwise.__file__).parents[1])])
+    path = os.pathsep.join([str(folder), str(EXAMPLE), str(Path(turnlens.__file__).parents[1])])
     environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "200"}
     words = json.dumps([[str(word) for word in command] for command in commands])
     command = [sys.executable, "-c", COMMANDS, words]
@@ -54,7 +54,7 @@ def run(folder: Path, *commands: tuple[object, ...]) -> dict[str, Any]:
 def test_the_methods_of_the_example_are_in_the_help_and_can_be_trained(
     tmp_path: Path, chats: Path, tiny_encoder_path: Path
 ) -> None:
-    declared = re.search(r'"turnwise.extensions"\]\n(.+) = "(.+)"', (EXAMPLE / "pyproject.toml").read_text())
+    declared = re.search(r'"turnlens.extensions"\]\n(.+) = "(.+)"', (EXAMPLE / "pyproject.toml").read_text())
     assert declared is not None
     install(tmp_path, declared[1], declared[2])
     settings = ("--method", "next-turn", "--encoder", tiny_encoder_path, "--set", "distance=2", "--max-steps", "1")
@@ -81,12 +81,12 @@ def test_the_example_needs_only_what_is_public() -> None:
     statements = [line for path in EXAMPLE.glob("*.py") for line in ast.walk(ast.parse(path.read_text("utf-8")))]
     imported = [line for line in statements if isinstance(line, ast.Import | ast.ImportFrom)]
     modules = {str(getattr(line, "module", None) or line.names[0].name) for line in imported}
-    assert {module for module in modules if module.startswith("turnwise")} == {"turnwise.extending"}
+    assert {module for module in modules if module.startswith("turnlens")} == {"turnlens.extending"}
     names = {
-        alias.name for line in imported if getattr(line, "module", "") == "turnwise.extending" for alias in line.names
+        alias.name for line in imported if getattr(line, "module", "") == "turnlens.extending" for alias in line.names
     }
-    assert len(names) > 10 and names <= set(turnwise.extending.__all__)
-    assert all(getattr(turnwise.extending, name) is not None for name in turnwise.extending.__all__)
+    assert len(names) > 10 and names <= set(turnlens.extending.__all__)
+    assert all(getattr(turnlens.extending, name) is not None for name in turnlens.extending.__all__)
 
 
 def test_the_task_of_the_example(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +100,7 @@ def test_the_task_of_the_example(monkeypatch: pytest.MonkeyPatch) -> None:
     def encode(texts: list[str]) -> np.ndarray:
         return np.array([vectors[text] for text in texts])
 
-    figures = turnwise.evaluate(conversations, encoder=encode, tasks=[FIRST_REPLY])["first_reply"]
+    figures = turnlens.evaluate(conversations, encoder=encode, tasks=[FIRST_REPLY])["first_reply"]
     assert figures["queries"] == 2 and figures["r_at_1"] == 50
 
 

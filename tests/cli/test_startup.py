@@ -13,14 +13,14 @@ import datasets
 import pytest
 
 from tests.cli.command_line import succeed
-from turnwise._utils import names
+from turnlens._utils import names
 
 # Runs a command in a fresh process; its last line of output says which of these modules it imported.
 _SCRIPT = """
 import json, sys
 heavy = json.loads(sys.argv.pop(1))
 try:
-    from turnwise.cli.main import main
+    from turnlens.cli.main import main
     main()
 finally:
     print()
@@ -42,11 +42,11 @@ def imported_by(*arguments: object, heavy: Iterable[str] = _HEAVY, code: int = 0
 def test_the_package_and_all_help_import_nothing_heavy() -> None:
     script = """
 import sys
-import turnwise
+import turnlens
 assert "numpy" not in sys.modules and "rich" not in sys.modules
 from typer.main import get_command
 from typer.testing import CliRunner
-from turnwise.cli.main import app
+from turnlens.cli.main import app
 def help_of(command, *names):
     assert CliRunner().invoke(app, [*names, "--help"]).exit_code == 0, names
     for name, further in getattr(command, "commands", {}).items():
@@ -113,7 +113,7 @@ def test_an_unchanged_store_is_searched_for_words_and_clustered_without_an_encod
     assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "first.csv").read_bytes()
 
 
-@pytest.mark.skipif(os.environ.get("TURNWISE_TEST_NOISE") == "1", reason="noise makes other vectors of queries")
+@pytest.mark.skipif(os.environ.get("TURNLENS_TEST_NOISE") == "1", reason="noise makes other vectors of queries")
 def test_a_few_messages_are_labelled_without_an_encoder(
     chats: Path, tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""Each command that `turnwise inspect` suggests does what it says: it is taken from the output and run."""
+"""Each command that `turnlens inspect` suggests does what it says: it is taken from the output and run."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ MESSAGES = ["conversation_id", "role", "content", "timestamp"]
 
 def commands(output: str) -> list[list[str]]:
     """The commands in an output, without the name of the program."""
-    return [shlex.split(found)[1:] for found in re.findall(r"(turnwise \w+ [^\n]*)", output)]
+    return [shlex.split(found)[1:] for found in re.findall(r"(turnlens \w+ [^\n]*)", output)]
 
 
 @pytest.mark.parametrize(
@@ -111,4 +111,4 @@ def test_a_chat_that_is_one_conversation_is_said_to_need_splitting(tmp_path: Pat
     as_text(tmp_path / "chat.txt", WHATSAPP)
     output = succeed("inspect", tmp_path / "chat.txt")
     assert "Training needs at least two conversations" in output and "--split-by day" in output
-    assert "or: turnwise train" in succeed("inspect", tmp_path / "chat.txt", "--split-by", "day")
+    assert "or: turnlens train" in succeed("inspect", tmp_path / "chat.txt", "--split-by", "day")

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from turnwise.collators.texts import TextCollator
-from turnwise.papers.joined_contexts import JoinedContextCollator
+from turnlens.collators.texts import TextCollator
+from turnlens.papers.joined_contexts import JoinedContextCollator
 
 
 def row(*texts: str) -> dict:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from turnwise.data.conversations import read_conversations
+from turnlens.data.conversations import read_conversations
 
 
 def read(path: Path, format: str = "auto", on_error: Any = "raise") -> list[dict[str, Any]]:

@@ -8,8 +8,8 @@ import datasets
 import pytest
 from chat_cases import chat, write_jsonl
 
-from turnwise.data.cleaning import drop_empty_messages, keep_long_enough, merge_consecutive_messages
-from turnwise.data.conversations import read_conversations
+from turnlens.data.cleaning import drop_empty_messages, keep_long_enough, merge_consecutive_messages
+from turnlens.data.conversations import read_conversations
 
 
 def test_merging_joins_neighbours_of_one_role() -> None:

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 from chat_cases import chat, write_jsonl
 
-import turnwise.data.conversations as conversations_module
-from turnwise.data.conversations import read_conversations
-from turnwise.errors import ConversationError
+import turnlens.data.conversations as conversations_module
+from turnlens.data.conversations import read_conversations
+from turnlens.errors import ConversationError
 
 
 def test_reads_chat_jsonl_with_its_labels(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_failed_reading_leaves_nothing_in_the_cache(tmp_path: Path, own_cache: P
     path = write_jsonl(tmp_path / "chat.jsonl", [chat("hello")] * 1500 + [chat()])
     with pytest.raises(ConversationError):
         read_conversations(path)
-    assert not any(path.is_dir() for path in (own_cache / "turnwise").iterdir())
+    assert not any(path.is_dir() for path in (own_cache / "turnlens").iterdir())
 
 
 def test_messages_that_call_tools_may_say_nothing(tmp_path: Path) -> None:

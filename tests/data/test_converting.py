@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from chat_cases import chat, read_jsonl, write_jsonl
 
-from turnwise._utils.files import only_writer
-from turnwise.data.conversations import convert_conversations, read_conversations
-from turnwise.errors import ConversationError
+from turnlens._utils.files import only_writer
+from turnlens.data.conversations import convert_conversations, read_conversations
+from turnlens.errors import ConversationError
 
 
 @pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])
@@ -54,7 +54,7 @@ def test_converting_that_is_interrupted_keeps_the_old_file(tmp_path: Path, monke
 
     source = write_jsonl(tmp_path / "in.jsonl", [chat("hello")])
     output = write_jsonl(tmp_path / "out.jsonl", [chat("old", id="old")])
-    monkeypatch.setattr("turnwise.data.conversations.read_rows", interrupted)
+    monkeypatch.setattr("turnlens.data.conversations.read_rows", interrupted)
     with pytest.raises(KeyboardInterrupt):
         convert_conversations(source, output=output, force=True)
     assert read_jsonl(output) == [chat("old", id="old")]
@@ -66,7 +66,7 @@ def test_numbers_that_json_does_not_know_are_written_as_null_and_counted(
 ) -> None:
     row = '{"id": "a", "messages": [{"role": "user", "content": "x", "score": NaN}], "loss": Infinity}'
     (tmp_path / "in.jsonl").write_text(row, encoding="utf-8")
-    with caplog.at_level(logging.WARNING, logger="turnwise"):
+    with caplog.at_level(logging.WARNING, logger="turnlens"):
         convert_conversations(tmp_path / "in.jsonl", output=tmp_path / "out.jsonl")
     message = {"role": "user", "content": "x", "score": None}
     assert read_jsonl(tmp_path / "out.jsonl") == [{"id": "a", "messages": [message], "loss": None}]

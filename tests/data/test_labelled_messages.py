@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from datasets import Dataset
 
-from turnwise.data.messages import distinct_texts, labelled_texts, labels_of_texts
-from turnwise.errors import ConversationError
+from turnlens.data.messages import distinct_texts, labelled_texts, labels_of_texts
+from turnlens.errors import ConversationError
 
 
 def conversation(*messages: tuple[str, str | None]) -> dict[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from turnwise.data.languages import advice, language_of, shares
+from turnlens.data.languages import advice, language_of, shares
 
 SAID = {
     "en": ["Where is my order? It should have come on Monday.", "It left our warehouse yesterday."],

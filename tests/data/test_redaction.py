@@ -11,15 +11,15 @@ import pytest
 from chat_cases import write_jsonl
 from format_cases import without_none
 
-from turnwise.data.conversations import convert_conversations, read_conversations
-from turnwise.data.personal import bank_numbers
-from turnwise.data.personal import phones as telephone
-from turnwise.data.personal.bank_numbers import cards, ibans
-from turnwise.data.personal.names import names_finder
-from turnwise.data.personal.phones import phones
-from turnwise.data.personal.plain_text import PlainText
-from turnwise.data.personal.web import emails, ips, urls
-from turnwise.data.redaction import Redaction
+from turnlens.data.conversations import convert_conversations, read_conversations
+from turnlens.data.personal import bank_numbers
+from turnlens.data.personal import phones as telephone
+from turnlens.data.personal.bank_numbers import cards, ibans
+from turnlens.data.personal.names import names_finder
+from turnlens.data.personal.phones import phones
+from turnlens.data.personal.plain_text import PlainText
+from turnlens.data.personal.web import emails, ips, urls
+from turnlens.data.redaction import Redaction
 
 CARD = "4111 1111 1111 1111"  # the number that payment services give for trying things out
 

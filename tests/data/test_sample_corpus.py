@@ -12,7 +12,7 @@ import bm25s
 import numpy as np
 import pytest
 
-from turnwise.data.sample_corpus import MAX_TURNS, common, domains, sample_conversations
+from turnlens.data.sample_corpus import MAX_TURNS, common, domains, sample_conversations
 
 DOMAINS = domains()
 LABELS = {f"{domain.name}:{name}" for domain in DOMAINS for name in domain.intents}
@@ -35,7 +35,7 @@ def test_same_arguments_same_conversations() -> None:
 @pytest.mark.parametrize("hash_seed", ["1", "2"])
 def test_independent_of_the_hash_seed_of_the_process(hash_seed: str) -> None:
     code = (
-        "import json; from turnwise.data.sample_corpus import sample_conversations;"
+        "import json; from turnlens.data.sample_corpus import sample_conversations;"
         "print(json.dumps(sample_conversations(20).to_list()))"
     )
     output = subprocess.run(

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from format_cases import read, without_none, write
 
-from turnwise.data.conversations import read_conversations
-from turnwise.errors import ConversationError
+from turnlens.data.conversations import read_conversations
+from turnlens.errors import ConversationError
 
 NOTATIONS = [
     ("timestamp", "2024-05-31T10:00:00+02:00", {"time": "2024-05-31T10:00:00+02:00"}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from turnwise.data.tokens import tokenize
+from turnlens.data.tokens import tokenize
 
 
 @pytest.mark.parametrize(

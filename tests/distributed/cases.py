@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from turnwise.distributed.output import MANIFEST
+from turnlens.distributed.output import MANIFEST
 
 SHARD_SIZE = 10
 

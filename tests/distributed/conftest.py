@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-import turnwise
+import turnlens
 from threads import torch_threads
 
 
@@ -21,7 +21,7 @@ def corpus(tmp_path: Path) -> Path:
     """A folder of three files, with two shards of ten conversations in each, the last one smaller."""
     folder = tmp_path / "corpus"
     folder.mkdir()
-    conversations = turnwise.sample_conversations(48)
+    conversations = turnlens.sample_conversations(48)
     for number in range(3):
         conversations.select(range(16 * number, 16 * (number + 1))).to_json(str(folder / f"day-{number}.jsonl"))
     return folder

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-import turnwise
+import turnlens
 from closeness import assert_same_vectors
-from turnwise.distributed import embedder
-from turnwise.distributed.output import MANIFEST
+from turnlens.distributed import embedder
+from turnlens.distributed.output import MANIFEST
 
 from .cases import SHARD_SIZE, contents, manifest, texts
 
@@ -21,7 +21,7 @@ def embed(corpus, tiny_encoder_path):
     """Embeds the corpus, or something other than, with the tiny encoder."""
 
     def run(output: object, paths: object = corpus, **further) -> int:
-        return turnwise.ray.embed_corpus(
+        return turnlens.ray.embed_corpus(
             paths, output=output, encoder=tiny_encoder_path, shard_size=SHARD_SIZE, **further
         )
 
@@ -44,7 +44,7 @@ def embedded(monkeypatch) -> list[str]:
 
 def test_parts_hold_what_one_file_holds(embed, corpus, tiny_encoder, tmp_path) -> None:
     rows = embed(tmp_path / "out")
-    conversations = turnwise.read_conversations(corpus)
+    conversations = turnlens.read_conversations(corpus)
     table = pq.read_table(tmp_path / "out")
     expected = [message["content"] for row in conversations for message in row["messages"]]
     assert table["text"].to_pylist() == expected and rows == len(expected)
@@ -93,7 +93,7 @@ def test_a_damaged_part_and_half_a_file_are_made_again(embed, embedded, tmp_path
 def test_only_what_was_added_is_embedded_wherever_it_comes(embed, embedded, corpus, tmp_path) -> None:
     embed(tmp_path / "out")
     del embedded[:]
-    turnwise.sample_conversations(5, seed=1).to_json(str(corpus / "a-day-before.jsonl"))
+    turnlens.sample_conversations(5, seed=1).to_json(str(corpus / "a-day-before.jsonl"))
     (corpus / "day-2.jsonl").unlink()
     embed(tmp_path / "out", resume=True)
     assert len(embedded) == 1
@@ -144,11 +144,11 @@ def test_bad_rows_stop_or_are_listed_with_their_place(embed, corpus, tmp_path, c
     memory = fsspec.filesystem("memory")
     memory.pipe_file("/bucket/bad.jsonl", b'{"messages": 3}\n')
     paths = [corpus, "memory://bucket/bad.jsonl"]
-    with pytest.raises(turnwise.ConversationError, match=r"^memory://bucket/bad\.jsonl:1: "):
+    with pytest.raises(turnlens.ConversationError, match=r"^memory://bucket/bad\.jsonl:1: "):
         embed(tmp_path / "out", paths)
     embed(tmp_path / "out", paths, on_error="skip", resume=True)
     assert "skipped 1 bad rows, kept 48 conversations" in caplog.text and "memory://bucket/bad.jsonl:1" in caplog.text
-    with pytest.raises(turnwise.ConversationError, match="none of its 1 rows"):
+    with pytest.raises(turnlens.ConversationError, match="none of its 1 rows"):
         embed(tmp_path / "none", paths[1:], on_error="skip")
     memory.rm("/bucket", recursive=True)
 

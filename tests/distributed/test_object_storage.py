@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from turnwise.cli.main import app
+from turnlens.cli.main import app
 
 from .cases import contents, manifest
 

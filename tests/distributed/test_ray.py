@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-import turnwise
-from turnwise.distributed import ray_engine
-from turnwise.distributed.cluster import Actors
+import turnlens
+from turnlens.distributed import ray_engine
+from turnlens.distributed.cluster import Actors
 
 from .cases import SHARD_SIZE, contents, manifest, texts
 
@@ -24,7 +24,7 @@ pytest.importorskip("ray.data", reason="needs the extra ray")
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster(only_cluster):
-    from turnwise.distributed import cluster
+    from turnlens.distributed import cluster
 
     with cluster.cluster(actors=2):
         yield
@@ -36,7 +36,7 @@ def embed(corpus, tiny_encoder_path, one_thread):
 
     def run(output: Path, actors: int | None = None, **further) -> int:
         engine = "local" if actors is None else "ray"
-        return turnwise.ray.embed_corpus(
+        return turnlens.ray.embed_corpus(
             corpus,
             output=output,
             encoder=tiny_encoder_path,
@@ -75,8 +75,8 @@ def killing_once(sign: Path) -> type:
 
 def test_after_a_killed_driver_only_what_is_missing_is_embedded(embed, corpus, tiny_encoder_path, tmp_path) -> None:
     code = (
-        "import sys, turnwise; corpus, output, model = sys.argv[1:];"
-        f"turnwise.ray.embed_corpus(corpus, output=output, encoder=model, engine='ray', actors=1, "
+        "import sys, turnlens; corpus, output, model = sys.argv[1:];"
+        f"turnlens.ray.embed_corpus(corpus, output=output, encoder=model, engine='ray', actors=1, "
         f"shard_size={SHARD_SIZE})"
     )
     environment = {**os.environ, "RAY_ADDRESS": ray.get_runtime_context().gcs_address}
@@ -99,12 +99,12 @@ def test_after_a_killed_driver_only_what_is_missing_is_embedded(embed, corpus, t
 
 def test_what_a_reader_stumbles_on_is_told_as_by_one_process(embed, corpus, tmp_path) -> None:
     (corpus / "bad.jsonl").write_text('{"messages": 3}\n', encoding="utf-8")
-    with pytest.raises(turnwise.ConversationError, match=r"bad\.jsonl:1: found 3 as 'messages'"):
+    with pytest.raises(turnlens.ConversationError, match=r"bad\.jsonl:1: found 3 as 'messages'"):
         embed(tmp_path / "ray", actors=1)
 
 
 def test_datasets_of_ray_go_through_an_encoder(embed, corpus, tiny_encoder_path, tmp_path) -> None:
-    dataset = turnwise.ray.embed_dataset(turnwise.ray.read_dataset(corpus), encoder=str(tiny_encoder_path), actors=1)
+    dataset = turnlens.ray.embed_dataset(turnlens.ray.read_dataset(corpus), encoder=str(tiny_encoder_path), actors=1)
     rows = dataset.take_all()
     embed(tmp_path / "local")
     assert Counter(row["text"] for row in rows) == Counter(texts(tmp_path / "local"))

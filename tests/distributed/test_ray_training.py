@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from turnwise._utils.progress import error_console, note
-from turnwise.distributed import ray_training
+from turnlens._utils.progress import error_console, note
+from turnlens.distributed import ray_training
 
 train = pytest.importorskip("ray.train", reason="needs the extra ray")
 
@@ -52,7 +52,7 @@ def test_ctrl_c_is_an_interruption_and_its_handler_is_put_back(code: int, raised
 @pytest.fixture
 def as_worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, dict[str, Any]], None]]:
     """Runs what a worker of some rank runs, and puts the console and the log back afterwards."""
-    logger = logging.getLogger("turnwise")
+    logger = logging.getLogger("turnlens")
 
     def run(rank: str, config: dict[str, Any]) -> None:
         monkeypatch.setenv("RANK", rank)
@@ -73,7 +73,7 @@ def test_notes_and_warnings_of_the_first_worker_arrive(as_worker, tmp_path) -> N
 
     def work(resume: bool) -> None:
         note(f"in {Path.cwd().name}, resume {resume}")
-        logging.getLogger("turnwise").warning("a conversation is too long")
+        logging.getLogger("turnlens").warning("a conversation is too long")
 
     config = {"work": work, "resume": True, "folder": str(tmp_path), "notes": Queue(), "log_level": logging.WARNING}
     as_worker("0", config)
@@ -90,7 +90,7 @@ def test_a_folder_that_a_node_lacks_is_told(tmp_path) -> None:
 def test_a_reply_head_needs_no_workers(tmp_path) -> None:
     from typer.testing import CliRunner
 
-    from turnwise.cli.main import app
+    from turnlens.cli.main import app
 
     chats = tmp_path / "chats.jsonl"
     chats.write_text('{"id": "c", "messages": [{"role": "user", "content": "hello"}]}')

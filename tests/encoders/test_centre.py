@@ -8,10 +8,10 @@ import pytest
 from safetensors.numpy import save_file
 from sentence_transformers import SentenceTransformer
 
-import turnwise
+import turnlens
 from closeness import assert_same_vectors
-from turnwise._utils.vectors import unit_vectors
-from turnwise.encoders.centre import CENTRE_FILES, Centre
+from turnlens._utils.vectors import unit_vectors
+from turnlens.encoders.centre import CENTRE_FILES, Centre
 
 
 def test_the_centre_is_taken_away_from_whole_conversations(tiny_encoder: SentenceTransformer, conversations) -> None:
@@ -57,7 +57,7 @@ def test_the_encoder_stays_stock(tiny_encoder: SentenceTransformer, tmp_path: Pa
     assert (tiny_encoder.encode("my card") == before).all() and list(tiny_encoder.state_dict()) == names
     tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
     assert_same_vectors(SentenceTransformer(str(tmp_path / "model"), device="cpu").encode("my card"), before)
-    again = turnwise.load_encoder(tmp_path / "model").centre
+    again = turnlens.load_encoder(tmp_path / "model").centre
     assert list(again) == ["mean"]
     for part in ("mean", "stretch", "weight"):
         assert (getattr(again["mean"], part) == getattr(centre, part)).all()
@@ -65,7 +65,7 @@ def test_the_encoder_stays_stock(tiny_encoder: SentenceTransformer, tmp_path: Pa
 
 
 def test_no_centre_where_there_is_none(tiny_encoder: SentenceTransformer, tiny_encoder_path: Path) -> None:
-    assert tiny_encoder.centre == turnwise.load_encoder(tiny_encoder_path).centre == {}
+    assert tiny_encoder.centre == turnlens.load_encoder(tiny_encoder_path).centre == {}
 
 
 @pytest.mark.parametrize(
@@ -82,11 +82,11 @@ def test_a_centre_of_other_vectors(tiny_encoder: SentenceTransformer, tmp_path: 
     tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
     save_file({"mean.mean": mean, "mean.stretch": stretch, "mean.weight": mean}, tmp_path / "model" / CENTRE_FILES[0])
     with pytest.raises(ValueError, match=rf"{CENTRE_FILES[0]}.*{problem}"):
-        turnwise.load_encoder(tmp_path / "model")
+        turnlens.load_encoder(tmp_path / "model")
 
 
 def test_a_file_that_holds_something_else(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
     tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
     save_file({"mean": np.ones(32)}, tmp_path / "model" / CENTRE_FILES[0])
     with pytest.raises(ValueError, match=r"expected tensors <pooling>.mean, .* got \['mean'\]"):
-        turnwise.load_encoder(tmp_path / "model")
+        turnlens.load_encoder(tmp_path / "model")

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from turnwise._utils.vectors import unit_vectors
-from turnwise.encoders.context_projection import fit_context_projection
+from turnlens._utils.vectors import unit_vectors
+from turnlens.encoders.context_projection import fit_context_projection
 
 DIM, TOPICS, TURNS = 16, 4, 6
 
@@ -79,7 +79,7 @@ def test_the_projection_is_that_of_canonical_correlations() -> None:
 
 
 def test_only_some_conversations_of_very_many_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("turnwise.encoders.context_projection._MOST", 600)
+    monkeypatch.setattr("turnlens.encoders.context_projection._MOST", 600)
     vectors, conversation, _ = talks(300, np.random.default_rng(0))
     broken = vectors.copy()
     broken[conversation % 4 != 0] = np.nan

@@ -7,12 +7,12 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-import turnwise
-from turnwise import ConversationEncoder
-from turnwise.encoders.centre import Centre
-from turnwise.encoders.history import add_history
-from turnwise.encoders.identity import weights_digest
-from turnwise.encoders.reply_head import ReplyHead
+import turnlens
+from turnlens import ConversationEncoder
+from turnlens.encoders.centre import Centre
+from turnlens.encoders.history import add_history
+from turnlens.encoders.identity import weights_digest
+from turnlens.encoders.reply_head import ReplyHead
 
 CENTRE = Centre(np.zeros(32, np.float32), np.eye(32, dtype=np.float32), np.zeros(32, np.float32))
 
@@ -73,11 +73,11 @@ def test_an_encoder_made_from_the_modules_of_a_stock_one(tiny_encoder_path: Path
 def test_parts_are_saved_and_loaded_in_every_way(tiny_encoder: ConversationEncoder, tmp_path: Path) -> None:
     tiny_encoder.reply_head, tiny_encoder.centre = ReplyHead(32, turns=3), {"mean": CENTRE}
     tiny_encoder.save(str(tmp_path))
-    for again in (ConversationEncoder(str(tmp_path), device="cpu"), turnwise.load_encoder(tmp_path)):
+    for again in (ConversationEncoder(str(tmp_path), device="cpu"), turnlens.load_encoder(tmp_path)):
         assert again.reply_head is not None and again.reply_head.turns == 3 and list(again.centre) == ["mean"]
     tiny_encoder.reply_head, tiny_encoder.centre = None, {}
     tiny_encoder.save_pretrained(str(tmp_path))  # over the model that had both
-    again = turnwise.load_encoder(tmp_path)
+    again = turnlens.load_encoder(tmp_path)
     assert again.reply_head is None and again.centre == {}
 
 

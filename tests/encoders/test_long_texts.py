@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from turnwise.encoders.long_texts import counted_by, start_of, starts_of, tokens_read
+from turnlens.encoders.long_texts import counted_by, start_of, starts_of, tokens_read
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from closeness import assert_same_vectors
-from turnwise.encoders.centre import Centre
-from turnwise.encoders.message_pooling import pool_messages
+from turnlens.encoders.centre import Centre
+from turnlens.encoders.message_pooling import pool_messages
 
 
 def test_hand_arithmetic() -> None:

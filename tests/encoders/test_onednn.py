@@ -9,9 +9,9 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from closeness import assert_same_vectors
-from turnwise import _compat
-from turnwise.encoders import onednn
-from turnwise.encoders.onednn import replaced_forward, through_onednn, transformer_through_onednn
+from turnlens import _compat
+from turnlens.encoders import onednn
+from turnlens.encoders.onednn import replaced_forward, through_onednn, transformer_through_onednn
 
 CPU = torch.device("cpu")
 

@@ -7,7 +7,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize
 
 from closeness import assert_same_vectors
-from turnwise.encoders.rendering import make_conversational
+from turnlens.encoders.rendering import make_conversational
 
 
 def tokens_of(encoder, text: str) -> np.ndarray:

@@ -11,22 +11,22 @@ import numpy as np
 import pytest
 from sentence_transformers.sentence_transformer.modules import Pooling
 
-import turnwise
+import turnlens
 from closeness import assert_same_vectors
-from turnwise._utils.vectors import unit_vectors
-from turnwise.encoders import loading, quick_cache
-from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.quick import QuickEncoder
-from turnwise.encoders.quick_cache import keep_quick, quick_encoder
-from turnwise.encoders.reply_head import ReplyHead
-from turnwise.store import ConversationStore, StoreError, encoding
-from turnwise.store.encoding import StoreEncoder
-from turnwise.store.opening import store_encoder
+from turnlens._utils.vectors import unit_vectors
+from turnlens.encoders import loading, quick_cache
+from turnlens.encoders.conversation_encoder import ConversationEncoder
+from turnlens.encoders.quick import QuickEncoder
+from turnlens.encoders.quick_cache import keep_quick, quick_encoder
+from turnlens.encoders.reply_head import ReplyHead
+from turnlens.store import ConversationStore, StoreError, encoding
+from turnlens.store.encoding import StoreEncoder
+from turnlens.store.opening import store_encoder
 
 TEXTS = ["cancel my card", "", "Hello, how are YOU?", "my card " * 200]
 TALK = [{"role": "a", "content": "my card is gone"}, {"role": "b", "content": "which card?"}]
 
-pytestmark = pytest.mark.skipif(os.environ.get("TURNWISE_TEST_NOISE") == "1", reason="noise makes other vectors")
+pytestmark = pytest.mark.skipif(os.environ.get("TURNLENS_TEST_NOISE") == "1", reason="noise makes other vectors")
 
 
 @pytest.fixture
@@ -52,8 +52,8 @@ def test_the_vectors_are_those_of_the_encoder(folder: Path) -> None:
 
 def test_a_store_is_searched_without_the_encoder_and_finds_the_same(folder: Path, tmp_path: Path) -> None:
     chats = [{"id": str(row), "messages": TALK} for row in range(3)]
-    ConversationStore.create(tmp_path / "store", chats, encoder=turnwise.load_encoder(folder)).reindex(folder)
-    with_encoder = ConversationStore.open(tmp_path / "store", encoder=turnwise.load_encoder(folder))
+    ConversationStore.create(tmp_path / "store", chats, encoder=turnlens.load_encoder(folder)).reindex(folder)
+    with_encoder = ConversationStore.open(tmp_path / "store", encoder=turnlens.load_encoder(folder))
     by_name = ConversationStore.open(tmp_path / "store")
     assert isinstance(by_name.encoder().for_texts(1), QuickEncoder)
     for search in (
@@ -68,7 +68,7 @@ def test_a_store_is_searched_without_the_encoder_and_finds_the_same(folder: Path
 def test_another_file_in_the_folder_of_the_encoder_is_noticed(folder: Path, tmp_path: Path) -> None:
     kept(folder)
     ConversationStore.create(tmp_path / "store", [{"id": "1", "messages": TALK}], encoder=folder)
-    changed = turnwise.load_encoder(folder)
+    changed = turnlens.load_encoder(folder)
     changed.transformers_model.embeddings.word_embeddings.weight.data += 0.1
     changed.save(str(folder))
     assert quick_encoder(folder) is None
@@ -80,7 +80,7 @@ def test_a_damaged_file_is_not_used(folder: Path, datasets_cache: None) -> None:
     import datasets
 
     kept(folder)
-    for file in (datasets.config.HF_DATASETS_CACHE / "turnwise-queries").iterdir():
+    for file in (datasets.config.HF_DATASETS_CACHE / "turnlens-queries").iterdir():
         data = bytearray(file.read_bytes())
         data[len(data) // 2] ^= 1
         file.write_bytes(data)
@@ -96,7 +96,7 @@ def test_an_encoder_that_pools_in_another_way_is_left_alone(tiny_encoder: Conver
 
 def test_searching_and_replying_import_neither_torch_nor_datasets() -> None:
     code = (
-        "import sys, turnwise.store.encoding, turnwise.replies.reply_model, turnwise.store.conversation_store;"
+        "import sys, turnlens.store.encoding, turnlens.replies.reply_model, turnlens.store.conversation_store;"
         "print({'torch', 'datasets', 'transformers', 'pandas', 'sklearn'} & set(sys.modules))"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
@@ -107,7 +107,7 @@ def test_torch_is_loaded_for_messages_that_it_embeds_sooner(folder: Path, monkey
     kept(folder)
     texts = [f"my card {number} is gone" for number in range(100)]
     monkeypatch.setattr(encoding, "WORTH_LOADING", 1500)
-    encoder, loaded = store_encoder(folder, "messages"), turnwise.load_encoder(folder)
+    encoder, loaded = store_encoder(folder, "messages"), turnlens.load_encoder(folder)
     for batch in (texts[:50], texts[50:]):
         expected = unit_vectors(loaded.encode_messages(batch))
         np.testing.assert_allclose(encoder.messages(batch)["vector"], expected, atol=1e-6)
@@ -126,11 +126,11 @@ def test_a_damaged_weight_is_told_when_the_encoder_is_loaded(folder: Path) -> No
     with pytest.raises(ValueError, match="a file of it is damaged"):
         store_encoder(folder, "messages").encoder  # noqa: B018 (loads it)
     again = store_encoder(folder, "messages")  # what was kept does not stand in the way for ever
-    assert again.digest() == StoreEncoder(turnwise.load_encoder(folder), "messages").digest()
+    assert again.digest() == StoreEncoder(turnlens.load_encoder(folder), "messages").digest()
 
 
 def test_nothing_is_kept_under_the_name_of_another_encoder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "_load_shipped", lambda device: turnwise.load_encoder(folder))
+    monkeypatch.setattr(loading, "_load_shipped", lambda device: turnlens.load_encoder(folder))
     store_encoder(None, "messages")
     assert quick_encoder(None) is None
 

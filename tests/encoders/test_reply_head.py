@@ -9,9 +9,9 @@ from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 from torch.nn.functional import normalize
 
-import turnwise
+import turnlens
 from closeness import assert_same_vectors
-from turnwise.encoders.reply_head import HEAD_FILES, ReplyHead
+from turnlens.encoders.reply_head import HEAD_FILES, ReplyHead
 
 
 def test_untouched_it_sums_cosines_that_fade() -> None:
@@ -34,23 +34,23 @@ def test_the_encoder_stays_stock(tiny_encoder: SentenceTransformer, tmp_path: Pa
     assert (tiny_encoder.encode(texts) == before).all() and list(tiny_encoder.state_dict()) == names
     tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
     assert_same_vectors(SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(texts), before)
-    again = turnwise.load_encoder(tmp_path / "model").reply_head
+    again = turnlens.load_encoder(tmp_path / "model").reply_head
     assert again is not None and again.turns == 3
     assert all(torch.equal(weight, head.state_dict()[name]) for name, weight in again.state_dict().items())
     assert copy.deepcopy(tiny_encoder).reply_head is not None
 
 
-def test_a_model_of_turnwise_0_1_0(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
+def test_a_model_of_turnlens_0_1_0(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
     tiny_encoder.reply_head = ReplyHead(32, turns=3)
     tiny_encoder.save_pretrained(str(tmp_path), create_model_card=False)
     (tmp_path / HEAD_FILES[0]).rename(tmp_path / "turn_order_head.safetensors")
-    again = turnwise.load_encoder(tmp_path).reply_head
+    again = turnlens.load_encoder(tmp_path).reply_head
     assert again is not None and again.turns == 3
 
 
 def test_no_head_where_there_is_none(tiny_encoder: SentenceTransformer, tiny_encoder_path: Path) -> None:
     assert tiny_encoder.reply_head is None
-    assert turnwise.load_encoder(tiny_encoder_path).reply_head is None
+    assert turnlens.load_encoder(tiny_encoder_path).reply_head is None
 
 
 def test_a_head_for_other_vectors(tiny_encoder: SentenceTransformer) -> None:
@@ -68,10 +68,10 @@ def test_a_damaged_file(tiny_encoder: SentenceTransformer, tmp_path: Path) -> No
     tiny_encoder.save_pretrained(str(tmp_path), create_model_card=False)
     save_file({"recency": torch.zeros(2, 3), "context": torch.zeros(2, 4, 4)}, tmp_path / HEAD_FILES[0])
     with pytest.raises(ValueError, match="expected the tensors recency, context and candidate"):
-        turnwise.load_encoder(tmp_path)
+        turnlens.load_encoder(tmp_path)
 
 
 def test_an_encoder_that_learns_loses_its_head(tiny_encoder: SentenceTransformer) -> None:
     tiny_encoder.reply_head = ReplyHead(32)
-    turnwise.training.get_recipe("dialogue-cse").prepare(tiny_encoder)
+    turnlens.training.get_recipe("dialogue-cse").prepare(tiny_encoder)
     assert tiny_encoder.reply_head is None

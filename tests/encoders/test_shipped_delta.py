@@ -7,9 +7,9 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from turnwise.encoders.shipped import apply_delta
-from turnwise.encoders.shipped.delta import DELTA_FILE, compressed, restored, save_delta
-from turnwise.encoders.transformer import transformer_of
+from turnlens.encoders.shipped import apply_delta
+from turnlens.encoders.shipped.delta import DELTA_FILE, compressed, restored, save_delta
+from turnlens.encoders.transformer import transformer_of
 
 MATRIX, VECTOR = "encoder.layer.0.output.dense.weight", "encoder.layer.0.output.dense.bias"
 

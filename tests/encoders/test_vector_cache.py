@@ -13,9 +13,9 @@ from sentence_transformers.base.modules import Normalize
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer, models
 
-from turnwise.encoders.messages import encode_messages
-from turnwise.encoders.vector_cache import VectorCache, forget_vectors
-from turnwise.papers.triple_encoders.views import add_views, encode_view
+from turnlens.encoders.messages import encode_messages
+from turnlens.encoders.vector_cache import VectorCache, forget_vectors
+from turnlens.papers.triple_encoders.views import add_views, encode_view
 
 
 class Counting:
@@ -165,7 +165,7 @@ def test_static_vectors_are_not_kept(path) -> None:
 
 def test_all_vectors_are_forgotten(tiny_encoder, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path)
-    path = tmp_path / "turnwise-vectors.sqlite"
+    path = tmp_path / "turnlens-vectors.sqlite"
     assert forget_vectors() == path and not path.exists()
     cache = VectorCache(tiny_encoder)
     vector = cache.embed(lambda texts: np.full((len(texts), 4), np.pi, np.float32), ["a"])[0].tobytes()

@@ -14,11 +14,11 @@ from sentence_transformers import (
     SentenceTransformerTrainingArguments,
 )
 
-from turnwise import evaluate, sample_conversations
-from turnwise.collators import TextCollator
-from turnwise.errors import ConversationError
-from turnwise.evaluation import TaskEvaluator
-from turnwise.papers import DialogueCSELoss
+from turnlens import evaluate, sample_conversations
+from turnlens.collators import TextCollator
+from turnlens.errors import ConversationError
+from turnlens.evaluation import TaskEvaluator
+from turnlens.papers import DialogueCSELoss
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import pytest
 from datasets import Dataset
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from turnwise.errors import ConversationError
-from turnwise.evaluation import TASKS, evaluate, load_task
+from turnlens.errors import ConversationError
+from turnlens.evaluation import TASKS, evaluate, load_task
 
 
 def by_characters(texts: list[str]) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from turnwise._utils.vectors import unit_vectors
+from turnlens._utils.vectors import unit_vectors
 
 WORDS = ("refund", "parcel", "password", "invoice", "flight", "pizza", "doctor", "weather")
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-import turnwise
+import turnlens
 from tests.explorer.reports import write_synthetic
 
-PAGE = Path(turnwise.__file__).parent / "explorer" / "page"
+PAGE = Path(turnlens.__file__).parent / "explorer" / "page"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 # Maps are drawn without a graphics card; every name but this machine's cannot be resolved.
 ARGUMENTS = [

@@ -115,7 +115,7 @@ def _summary(
         "format": 1,
         "title": "synthetic conversations",
         "made": "2025-01-02T03:04:05+00:00",
-        "turnwise": "0.2.0",
+        "turnlens": "0.2.0",
         "encoder": "an-encoder",
         "counts": {"messages": n, "conversations": len(topic), "speakers": 2},
         "roles": ["user", "assistant"],
@@ -166,5 +166,5 @@ def _group(number: int, name: str, parent: int | None, codes: np.ndarray) -> dic
 
 def _write(folder: Path, name: str, value: Any) -> None:
     (folder / "data").mkdir(parents=True, exist_ok=True)
-    script = f"turnwise.put({json.dumps(name)}, {json.dumps(value)});\n"
+    script = f"turnlens.put({json.dumps(name)}, {json.dumps(value)});\n"
     (folder / "data" / f"{name}.js").write_text(script, encoding="ascii")

@@ -15,10 +15,10 @@ from typing import Any
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-import turnwise
+import turnlens
 from tests.explorer.conftest import ARGUMENTS, BROWSERS
-from turnwise.explorer import build_report, export_report
-from turnwise.store import ConversationStore
+from turnlens.explorer import build_report, export_report
+from turnlens.store import ConversationStore
 
 PICTURES = {  # name: view, width, height, theme, what is pressed
     "overview-1280-light": ("overview", 1280, 860, "light", None),
@@ -34,7 +34,7 @@ SIGNATURE = "\n\nSent from my phone"
 def conversations(count: int) -> Iterator[dict[str, Any]]:
     """Conversations of twelve weeks with times, teams and ratings; those of one domain grow."""
     dice = random.Random(0)
-    for row in turnwise.sample_conversations(count, seed=0):
+    for row in turnlens.sample_conversations(count, seed=0):
         domain = row["domain"]
         start = datetime(2026, 1, 5, 9, tzinfo=UTC) + timedelta(
             days=84 * dice.random() ** (0.4 if domain == GROWS else 1)

@@ -8,14 +8,14 @@ import pytest
 from sentence_transformers import SentenceTransformer
 from sklearn.linear_model import Ridge
 
-import turnwise
-from turnwise._utils.vectors import unit_vectors
+import turnlens
+from turnlens._utils.vectors import unit_vectors
 
 pytest.importorskip("graspologic_native")
 
-from turnwise.explorer import label
-from turnwise.explorer.groups.answers import AnsweredVectors, AnswerGuess, answers_to, fit_answer_guess
-from turnwise.explorer.groups.memory import Basis, read_memory
+from turnlens.explorer import label
+from turnlens.explorer.groups.answers import AnsweredVectors, AnswerGuess, answers_to, fit_answer_guess
+from turnlens.explorer.groups.memory import Basis, read_memory
 
 DIM, TOPICS, COUNT = 16, 4, 400
 ALL = np.ones(2 * COUNT, bool)
@@ -109,8 +109,8 @@ def talks(count: int, start: int = 0) -> list[dict[str, Any]]:
     return rows
 
 
-def basis_of(store: turnwise.ConversationStore) -> Basis:
-    turnwise.cluster(store)
+def basis_of(store: turnlens.ConversationStore) -> Basis:
+    turnlens.cluster(store)
     basis = read_memory(Path(store.path))["message"].basis
     assert basis is not None
     return basis
@@ -119,8 +119,8 @@ def basis_of(store: turnwise.ConversationStore) -> Basis:
 def test_groups_are_of_messages_that_are_answered_alike_and_so_are_labels(
     tmp_path: Path, tiny_encoder: SentenceTransformer
 ) -> None:
-    store = turnwise.ConversationStore.create(tmp_path / "talks", talks(300), encoder=tiny_encoder)
-    found = turnwise.cluster(store, role="user").to_pandas()
+    store = turnlens.ConversationStore.create(tmp_path / "talks", talks(300), encoder=tiny_encoder)
+    found = turnlens.cluster(store, role="user").to_pandas()
     labelled = label(talks(60, start=300), groups=store).to_pandas()
     for table in (found, labelled):
         asked = table[(table["role"] == "user") & table["group"].notna()]
@@ -136,11 +136,11 @@ def test_macros_say_nothing_about_what_they_answer(tmp_path: Path, tiny_encoder:
     rows = talks(300)
     for row in rows:
         row["messages"][1]["content"] = row["messages"][1]["content"].split()[0]
-    assert basis_of(turnwise.ConversationStore.create(tmp_path / "macros", rows, encoder=tiny_encoder)).answers is None
+    assert basis_of(turnlens.ConversationStore.create(tmp_path / "macros", rows, encoder=tiny_encoder)).answers is None
 
 
 def test_a_growing_store_keeps_what_its_answers_taught(tmp_path: Path, tiny_encoder: SentenceTransformer) -> None:
-    store = turnwise.ConversationStore.create(tmp_path / "talks", talks(150), encoder=tiny_encoder)
+    store = turnlens.ConversationStore.create(tmp_path / "talks", talks(150), encoder=tiny_encoder)
 
     def weights() -> np.ndarray:
         guess = basis_of(store).answers

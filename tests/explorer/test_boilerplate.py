@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from turnwise.explorer.boilerplate import boilerplate, without, without_placeholders
+from turnlens.explorer.boilerplate import boilerplate, without, without_placeholders
 
 ASKED = [f"Wo ist {3 * chr(97 + number)}?" for number in range(20)]
 SIGNATURE = "\nVon meinem Telefon gesendet."

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-import turnwise
+import turnlens
 from tests.explorer.counting import newcombe
-from turnwise.explorer import GroupSettings, build_report
+from turnlens.explorer import GroupSettings, build_report
 
 pytest.importorskip("lancedb")
 pytest.importorskip("graspologic_native")
@@ -32,7 +32,7 @@ def rows() -> list[dict[str, Any]]:
 
 
 def test_the_groups_of_messages_are_a_table(rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer) -> None:
-    groups = turnwise.cluster(rows, encoder=tiny_encoder)
+    groups = turnlens.cluster(rows, encoder=tiny_encoder)
     table = groups.to_pandas()
     columns = ["id", "turn", "role", "text", "time", "group", "group_name", "coarse_group", "coarse_group_name"]
     assert list(table.columns[:9]) == columns
@@ -64,7 +64,7 @@ def test_a_summary_counts_conversations_and_says_what_grows(tiny_encoder: Senten
                 ],
             }
         )
-    groups = turnwise.cluster(rows, encoder=tiny_encoder, granularity=2)
+    groups = turnlens.cluster(rows, encoder=tiny_encoder, granularity=2)
     table = groups.summary().to_pylist()
     report = groups.report
     conversation, group = report.messages["conversation"], report.messages["group"]
@@ -99,7 +99,7 @@ def test_a_summary_counts_conversations_and_says_what_grows(tiny_encoder: Senten
     pizza = next(row for row in table if "pizza" in row["example"] and row["kind"] == "request")
     assert pizza["growth_low"] > 0
     with pytest.raises(ValueError, match="a summary lists groups of messages"):
-        turnwise.cluster(rows, encoder=tiny_encoder, level="conversation").summary()
+        turnlens.cluster(rows, encoder=tiny_encoder, level="conversation").summary()
 
 
 def test_messages_have_every_number_that_is_a_label(tiny_encoder: SentenceTransformer) -> None:
@@ -114,7 +114,7 @@ def test_messages_have_every_number_that_is_a_label(tiny_encoder: SentenceTransf
         }
         for number in range(210)  # more values than can be chosen from
     ]
-    table = turnwise.cluster(rows, encoder=tiny_encoder).to_pandas()
+    table = turnlens.cluster(rows, encoder=tiny_encoder).to_pandas()
     assert table["cost"].tolist() == [float(row["id"]) + 0.5 for row in rows for _ in row["messages"]]
     assert table["letters"].tolist() == [message["letters"] for row in rows for message in row["messages"]]
 
@@ -122,18 +122,18 @@ def test_messages_have_every_number_that_is_a_label(tiny_encoder: SentenceTransf
 def test_a_store_keeps_its_groups(
     rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer, tmp_path: Path
 ) -> None:
-    store = turnwise.ConversationStore.create(tmp_path / "talks", rows, encoder=tiny_encoder)
-    of_store = turnwise.cluster(store, level="conversation").to_pandas()
-    of_folder = turnwise.cluster(tmp_path / "talks", encoder=tiny_encoder, level="conversation").to_pandas()
+    store = turnlens.ConversationStore.create(tmp_path / "talks", rows, encoder=tiny_encoder)
+    of_store = turnlens.cluster(store, level="conversation").to_pandas()
+    of_folder = turnlens.cluster(tmp_path / "talks", encoder=tiny_encoder, level="conversation").to_pandas()
     assert len(of_store) == 36 and of_store.equals(of_folder)
 
 
 def test_granularity_is_a_word_or_a_number(
     rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer, tmp_path: Path
 ) -> None:
-    store = turnwise.ConversationStore.create(tmp_path / "talks", rows, encoder=tiny_encoder)
+    store = turnlens.ConversationStore.create(tmp_path / "talks", rows, encoder=tiny_encoder)
     coarse, fine, three = (
-        turnwise.cluster(store, role="user", granularity=granularity)  # type: ignore[arg-type]
+        turnlens.cluster(store, role="user", granularity=granularity)  # type: ignore[arg-type]
         for granularity in ("coarse", "fine", 3)
     )
     assert len(coarse.groups) <= len(fine.groups)
@@ -142,14 +142,14 @@ def test_granularity_is_a_word_or_a_number(
 
 def test_an_unknown_level_is_refused(rows: list[dict[str, Any]]) -> None:
     with pytest.raises(ValueError, match="level must be 'message' or 'conversation', got 'dialogue'"):
-        turnwise.cluster(rows, level="dialogue")  # type: ignore[arg-type]
+        turnlens.cluster(rows, level="dialogue")  # type: ignore[arg-type]
 
 
 def test_the_map_is_made_for_those_who_look_and_stays(
     rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer, tmp_path: Path
 ) -> None:
-    store = turnwise.ConversationStore.create(tmp_path / "talks", rows, encoder=tiny_encoder)
-    groups = turnwise.cluster(store)
+    store = turnlens.ConversationStore.create(tmp_path / "talks", rows, encoder=tiny_encoder)
+    groups = turnlens.cluster(store)
     assert not groups.report.has_map
     report = build_report(store)
     assert report.has_map and np.abs(report.messages["x"]).max() <= 1

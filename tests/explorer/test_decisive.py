@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from turnwise.explorer.decisive import Opening, decisive
+from turnlens.explorer.decisive import Opening, decisive
 
 MATTERS = ["wo ist mein paket", "wie kündige ich", "die rechnung ist falsch"]
 

@@ -16,30 +16,30 @@ from typer.testing import CliRunner
 pytest.importorskip("lancedb", reason="needs the extra explorer")
 pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 
-import turnwise
+import turnlens
 from tests.explorer.conftest import Watched
-from turnwise.cli.explore import _stem
-from turnwise.cli.main import app
-from turnwise.explorer import Report, build_report, export_report
-from turnwise.explorer.labels import Label
-from turnwise.explorer.report.html_file import write_html_file
-from turnwise.explorer.summary import summary_table
-from turnwise.store import ConversationStore
+from turnlens.cli.explore import _stem
+from turnlens.cli.main import app
+from turnlens.explorer import Report, build_report, export_report
+from turnlens.explorer.labels import Label
+from turnlens.explorer.report.html_file import write_html_file
+from turnlens.explorer.summary import summary_table
+from turnlens.store import ConversationStore
 
-DATA = Path(os.environ.get("TURNWISE_DATA", Path(__file__).parents[2] / "../shared/data"))
+DATA = Path(os.environ.get("TURNLENS_DATA", Path(__file__).parents[2] / "../shared/data"))
 
 
 @pytest.fixture(scope="module")
 def chats(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("chats") / "chats.jsonl"
-    turnwise.sample_conversations(40, seed=1).to_json(str(path))
+    turnlens.sample_conversations(40, seed=1).to_json(str(path))
     return path
 
 
 @pytest.fixture(scope="module")
 def report(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Report:
     store = ConversationStore.open(tmp_path_factory.mktemp("stores") / "talks", encoder=str(tiny_encoder_path))
-    store.add(turnwise.sample_conversations(40, seed=1))
+    store.add(turnlens.sample_conversations(40, seed=1))
     return build_report(store)
 
 
@@ -57,8 +57,8 @@ def test_an_exported_report_opens_from_the_disk(
 def test_sgd_is_shown(tiny_encoder_path: Path, tmp_path: Path, open_page: Callable[..., Watched]) -> None:
     file = DATA / "sgd" / "test.jsonl.gz"
     if not file.is_file():
-        pytest.skip(f"no {file} (set TURNWISE_DATA)")
-    conversations = turnwise.read_conversations(file).select(range(300))
+        pytest.skip(f"no {file} (set TURNLENS_DATA)")
+    conversations = turnlens.read_conversations(file).select(range(300))
     store = ConversationStore.open(tmp_path / "talks", encoder=str(tiny_encoder_path))
     store.add(conversations)
     watched = open_page(export_report(build_report(store), tmp_path / "report").as_uri(), offline=True)
@@ -91,7 +91,7 @@ def test_only_a_report_is_replaced_and_only_on_request(report: Report, tmp_path:
         export_report(report, tmp_path / "report")
     (tmp_path / "report" / "data" / "summary.js").write_text("old")
     export_report(report, tmp_path / "report", force=True)
-    assert (tmp_path / "report" / "data" / "summary.js").read_text().startswith("turnwise.put(")
+    assert (tmp_path / "report" / "data" / "summary.js").read_text().startswith("turnlens.put(")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "index.html").write_text("my own page")
     with pytest.raises(FileExistsError, match="something other than"):

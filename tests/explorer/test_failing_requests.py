@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sentence_transformers import SentenceTransformer
 
-import turnwise
+import turnlens
 from assistant_export import write_observations
 from tests.cli.command_line import succeed
 from tests.test_commands_of_pages import ROOT, blocks_of
@@ -25,14 +25,14 @@ def test_the_requests_that_fail_and_their_examples(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     asked = {name: [f"{name} {name} {name} {name} {number}" for number in range(12)] for name in ASKED}
-    talks = turnwise.read_conversations(write_observations(tmp_path / "observations.jsonl", asked, FAILING))
+    talks = turnlens.read_conversations(write_observations(tmp_path / "observations.jsonl", asked, FAILING))
     assert len(talks) == 60 and sum(talks["errors"]) == 3 * 8
-    turnwise.ConversationStore.create("assistant", talks, encoder=tiny_encoder)
-    names: dict[str, Any] = {"turnwise": turnwise}
+    turnlens.ConversationStore.create("assistant", talks, encoder=tiny_encoder)
+    names: dict[str, Any] = {"turnlens": turnlens}
     for block in blocks_of(ROOT / "docs" / "assistant-logs.md"):
         if block.language == "python":
             exec(block.code, names)
-        elif "turnwise export assistant --sample" in block.code:
+        elif "turnlens export assistant --sample" in block.code:
             succeed(*block.code.split()[1:])
     assert sorted(example.split()[0] for example in names["worst"]["example"]) == sorted(FAILING)
     assert {talk["id"].split("-")[0] for talk in names["examples"]} == set(FAILING)

@@ -14,10 +14,10 @@ pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 pytest.importorskip("lancedb", reason="needs the extra store")
 
 from tests.explorer.test_report import talks
-from turnwise.explorer import GroupSettings, Report, build_report, edits
-from turnwise.explorer.report import finding_out
-from turnwise.explorer.report.findings import FILE
-from turnwise.store import ConversationStore
+from turnlens.explorer import GroupSettings, Report, build_report, edits
+from turnlens.explorer.report import finding_out
+from turnlens.explorer.report.findings import FILE
+from turnlens.store import ConversationStore
 
 SETTINGS = GroupSettings(neighbours=8)
 

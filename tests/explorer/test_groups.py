@@ -10,17 +10,17 @@ from sklearn.metrics import adjusted_rand_score
 pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 
 from tests.explorer.clouds import clouds
-from turnwise._utils.vectors import unit_vectors
-from turnwise.explorer.groups.assigning import LEAST_SHARE, lonely_below, place, vote
-from turnwise.explorer.groups.communities import communities, neighbour_graph
-from turnwise.explorer.groups.fitting import closeness, fit_groups, split_group
-from turnwise.explorer.groups.layout import layout, scaled
-from turnwise.explorer.groups.members import members_of
-from turnwise.explorer.groups.merging import joined, merged
-from turnwise.explorer.groups.neighbours import Neighbours, nearest
-from turnwise.explorer.groups.sample import keys_of, sample_rows
-from turnwise.explorer.groups.settings import GroupSettings
-from turnwise.explorer.groups.survey import survey
+from turnlens._utils.vectors import unit_vectors
+from turnlens.explorer.groups.assigning import LEAST_SHARE, lonely_below, place, vote
+from turnlens.explorer.groups.communities import communities, neighbour_graph
+from turnlens.explorer.groups.fitting import closeness, fit_groups, split_group
+from turnlens.explorer.groups.layout import layout, scaled
+from turnlens.explorer.groups.members import members_of
+from turnlens.explorer.groups.merging import joined, merged
+from turnlens.explorer.groups.neighbours import Neighbours, nearest
+from turnlens.explorer.groups.sample import keys_of, sample_rows
+from turnlens.explorer.groups.settings import GroupSettings
+from turnlens.explorer.groups.survey import survey
 
 
 def test_the_neighbours_are_the_nearest_by_cosine_without_the_vector_itself() -> None:

@@ -10,11 +10,11 @@ from sklearn.metrics import adjusted_rand_score
 pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 
 from tests.explorer.clouds import clouds
-from turnwise.explorer.groups.matching import match_groups, pinned_labels
-from turnwise.explorer.groups.memory import FILE, GroupMemory, read_memory, write_memory
-from turnwise.explorer.groups.settings import GroupSettings
-from turnwise.explorer.groups.survey import Survey, survey
-from turnwise.explorer.speakers import Part, Speakers
+from turnlens.explorer.groups.matching import match_groups, pinned_labels
+from turnlens.explorer.groups.memory import FILE, GroupMemory, read_memory, write_memory
+from turnlens.explorer.groups.settings import GroupSettings
+from turnlens.explorer.groups.survey import Survey, survey
+from turnlens.explorer.speakers import Part, Speakers
 
 
 def first(groups: int = 4) -> tuple[Survey, np.ndarray]:

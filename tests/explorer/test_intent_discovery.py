@@ -10,9 +10,9 @@ import pytest
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from tests.explorer.clouds import WORDS, clouds
-from turnwise.errors import ConversationError
-from turnwise.evaluation import evaluate
-from turnwise.evaluation.metrics import discovery_figures
+from turnlens.errors import ConversationError
+from turnlens.evaluation import evaluate
+from turnlens.evaluation.metrics import discovery_figures
 
 
 def test_figures_by_hand() -> None:

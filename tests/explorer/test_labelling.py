@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-import turnwise
+import turnlens
 from tests.explorer.clouds import clouds
-from turnwise._utils.vectors import unit_vectors
-from turnwise.explorer import label
-from turnwise.store import StoreError
+from turnlens._utils.vectors import unit_vectors
+from turnlens.explorer import label
+from turnlens.store import StoreError
 
 pytest.importorskip("lancedb")
 pytest.importorskip("graspologic_native")
 
-from turnwise.explorer.groups.confidence import Confidence, Voters, calibrated
-from turnwise.explorer.groups.memory import Basis, GroupMemory, KnownGroup, no_memory, read_memory
-from turnwise.explorer.labelling import Labeller
-from turnwise.explorer.overview import read_overview
-from turnwise.explorer.seeds import claimed_groups
+from turnlens.explorer.groups.confidence import Confidence, Voters, calibrated
+from turnlens.explorer.groups.memory import Basis, GroupMemory, KnownGroup, no_memory, read_memory
+from turnlens.explorer.labelling import Labeller
+from turnlens.explorer.overview import read_overview
+from turnlens.explorer.seeds import claimed_groups
 
 SUBJECTS = ("card", "flight", "pizza")
 
@@ -39,10 +39,10 @@ def talks(start: int, count: int, subjects: tuple[str, ...] = SUBJECTS) -> list[
 
 
 @pytest.fixture(scope="module")
-def store(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> turnwise.ConversationStore:
+def store(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> turnlens.ConversationStore:
     place = tmp_path_factory.mktemp("labelling") / "talks"
-    store = turnwise.ConversationStore.create(place, talks(0, 36), encoder=tiny_encoder_path)
-    turnwise.cluster(store)
+    store = turnlens.ConversationStore.create(place, talks(0, 36), encoder=tiny_encoder_path)
+    turnlens.cluster(store)
     return store
 
 
@@ -108,7 +108,7 @@ def test_what_would_be_far_from_a_narrow_group_is_usual_in_a_wide_one() -> None:
     assert evidence[:20, 2].max() < -3 and abs(evidence[20:, 2].mean()) < 1
 
 
-def test_labels_are_a_table(store: turnwise.ConversationStore, tiny_encoder_path: Path) -> None:
+def test_labels_are_a_table(store: turnlens.ConversationStore, tiny_encoder_path: Path) -> None:
     table = label(talks(36, 9), groups=store.path).to_pandas()
     names = {id: group.name for id, group in read_memory(Path(store.path))["message"].groups.items()}
     assert table["id"].tolist() == [f"talk-{number}" for number in range(36, 45) for _ in range(4)]
@@ -121,7 +121,7 @@ def test_labels_are_a_table(store: turnwise.ConversationStore, tiny_encoder_path
 
 
 def test_messages_are_labelled_with_the_projection_that_groups_were_found_with(
-    store: turnwise.ConversationStore,
+    store: turnlens.ConversationStore,
 ) -> None:
     basis = read_memory(Path(store.path))["message"].basis
     assert basis is not None and basis.context is not None
@@ -133,42 +133,42 @@ def test_messages_are_labelled_with_the_projection_that_groups_were_found_with(
 
 
 def test_groups_need_their_encoder(
-    store: turnwise.ConversationStore, tiny_encoder: SentenceTransformer, tmp_path: Path
+    store: turnlens.ConversationStore, tiny_encoder: SentenceTransformer, tmp_path: Path
 ) -> None:
     tiny_encoder.prompts["other"] = "other: "
     with pytest.raises(ValueError, match="the groups were found in vectors of"):
         label(talks(0, 1), groups=store, encoder=tiny_encoder)
-    with pytest.raises(ValueError, match="has no groups: turnwise cluster DATA --store"):
+    with pytest.raises(ValueError, match="has no groups: turnlens cluster DATA --store"):
         label(talks(0, 1), groups=tmp_path)
 
 
 def test_erased_texts_leave_no_vectors(tiny_encoder_path: Path, tmp_path: Path) -> None:
-    store = turnwise.ConversationStore.create(tmp_path / "talks", talks(0, 36), encoder=tiny_encoder_path)
-    turnwise.cluster(store)
+    store = turnlens.ConversationStore.create(tmp_path / "talks", talks(0, 36), encoder=tiny_encoder_path)
+    turnlens.cluster(store)
     store.erase(["talk-0"])
     with pytest.raises(ValueError, match="does not hold the vectors that groups were fitted to"):
         Labeller.of(store)
-    turnwise.cluster(store)
+    turnlens.cluster(store)
     Labeller.of(store)
 
 
 def test_groups_take_the_names_of_seeds(tiny_encoder_path: Path, tmp_path: Path) -> None:
-    store = turnwise.ConversationStore.create(tmp_path / "talks", talks(0, 36), encoder=tiny_encoder_path)
+    store = turnlens.ConversationStore.create(tmp_path / "talks", talks(0, 36), encoder=tiny_encoder_path)
     seeds = {"About cards": ["card card card 100 0", "card card card 101 2"], "Flights": "flight flight flight 102 0"}
-    before = turnwise.cluster(store)
-    groups = turnwise.cluster(store, seeds=seeds)
+    before = turnlens.cluster(store)
+    groups = turnlens.cluster(store, seeds=seeds)
     table = groups.to_pandas()
     user = table[(table["role"] == "user") & table["group_name"].isin(list(seeds))]
     for name, subject in (("About cards", "card"), ("Flights", "flight")):
         texts = user["text"][user["group_name"] == name]
         assert len(texts) and texts.str.startswith(subject).mean() > 0.5
     assert len(groups.groups) <= len(before.groups) + 1
-    again = turnwise.cluster(store, seeds=seeds)
+    again = turnlens.cluster(store, seeds=seeds)
     assert again.to_pandas().equals(table)
-    assert turnwise.cluster(store).to_pandas().equals(table)  # the store keeps them
+    assert turnlens.cluster(store).to_pandas().equals(table)  # the store keeps them
     assert {group["group_name"] for group in read_overview(store.path)["groups"]} >= set(seeds)
-    turnwise.cluster(store, seeds={"said along the way": {" Flights": seeds["Flights"]}})
-    groups = {group.name: group for group in turnwise.explorer.build_report(store).groups["message"]}
+    turnlens.cluster(store, seeds={"said along the way": {" Flights": seeds["Flights"]}})
+    groups = {group.name: group for group in turnlens.explorer.build_report(store).groups["message"]}
     assert groups["Flights"].aside and groups["Flights"].move and groups["About cards"].aside is None
 
 
@@ -192,12 +192,12 @@ def test_an_example_like_no_message_falls_into_no_group() -> None:
         ({"Hi": "hello", "said along the way": {"Hi ": "hey"}}, "'Hi ' and 'Hi' differ only in capitals or blanks"),
     ],
 )
-def test_seeds_that_are_no_seeds(store: turnwise.ConversationStore, seeds: Any, problem: str) -> None:
+def test_seeds_that_are_no_seeds(store: turnlens.ConversationStore, seeds: Any, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        turnwise.cluster(store, seeds=seeds)
+        turnlens.cluster(store, seeds=seeds)
 
 
-def test_a_store_that_may_not_be_changed_takes_no_seeds(store: turnwise.ConversationStore) -> None:
-    reader = turnwise.ConversationStore.open(store.path, read_only=True)
+def test_a_store_that_may_not_be_changed_takes_no_seeds(store: turnlens.ConversationStore) -> None:
+    reader = turnlens.ConversationStore.open(store.path, read_only=True)
     with pytest.raises(StoreError, match="read-only"):
-        turnwise.cluster(reader, seeds={"Cards": "card"})
+        turnlens.cluster(reader, seeds={"Cards": "card"})

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("lancedb", reason="needs the extra store")
 
-from turnwise.explorer.labels import Labels
+from turnlens.explorer.labels import Labels
 
 
 def numbers(*values: Any) -> list[float] | None:

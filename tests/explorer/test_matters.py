@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from turnwise._utils.vectors import unit_vectors
-from turnwise.explorer.groups.matters import with_matters
+from turnlens._utils.vectors import unit_vectors
+from turnlens.explorer.groups.matters import with_matters
 
 MATTERS = [["bag", "suitcase"], ["seat", "row"], ["refund", "money"]]
 FEELINGS = ["great", "awful", "never", "love", "today", "again"]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from turnwise._utils.vectors import unit_vectors
-from turnwise.explorer.groups.moods import moods
-from turnwise.explorer.report.report import Group
+from turnlens._utils.vectors import unit_vectors
+from turnlens.explorer.groups.moods import moods
+from turnlens.explorer.report.report import Group
 
 DIM = 8
 
@@ -63,7 +63,7 @@ def test_there_are_no_two_moods_where_answers_differ_by_chance_are_alike_or_few(
 def test_a_group_shows_one_of_each_mood_first() -> None:
     pytest.importorskip("graspologic_native", reason="needs the extra explorer")
     pytest.importorskip("lancedb", reason="needs the extra store")
-    from turnwise.explorer.report.groups import with_moods
+    from turnlens.explorer.report.groups import with_moods
 
     random = np.random.default_rng(0)
     messages, second = group(random)

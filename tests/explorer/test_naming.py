@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from tests.explorer.clouds import clouds
-from turnwise._utils.vectors import unit_vectors
-from turnwise.explorer.groups.endpoint import Endpoint
-from turnwise.explorer.groups.naming import name_sentences
-from turnwise.explorer.groups.phrases import distinct_names, keyword_name, name_phrases, told_apart
-from turnwise.explorer.groups.tightness import tightness
+from turnlens._utils.vectors import unit_vectors
+from turnlens.explorer.groups.endpoint import Endpoint
+from turnlens.explorer.groups.naming import name_sentences
+from turnlens.explorer.groups.phrases import distinct_names, keyword_name, name_phrases, told_apart
+from turnlens.explorer.groups.tightness import tightness
 
 
 def test_phrases_are_what_a_group_says_and_others_do_not() -> None:

@@ -14,7 +14,7 @@ from openpyxl import load_workbook
 
 from tests.explorer.conftest import Watched
 from tests.explorer.reports import HOSTILE
-from turnwise.explorer.seeds import ASIDE, examples_of
+from turnlens.explorer.seeds import ASIDE, examples_of
 
 VIEWS = {
     "overview": "Overview",
@@ -158,9 +158,9 @@ def test_a_group_tells_its_share_of_what_and_does_not_repeat_its_name(
     page = open_page(make_report()).open("group/message/7")  # of the assistant, whose messages are half of all
     size, conversations, share = page.evaluate(
         """() => {
-          const {group, conversation} = turnwise.report.messages;
+          const {group, conversation} = turnlens.report.messages;
           const rows = [...group.keys()].filter((m) => group[m] === 7);
-          const percent = turnwise.numbers.percent(rows.length / (group.length / 2));
+          const percent = turnlens.numbers.percent(rows.length / (group.length / 2));
           return [rows.length, new Set(rows.map((m) => conversation[m])).size, percent];
         }"""
     )
@@ -225,8 +225,8 @@ def test_drawing_around_points_filters(make_report: Callable[..., str], open_pag
     inside = int(page.locator("#passing").inner_text().split()[0])
     assert 0 < inside < 480
     x_values = page.evaluate(
-        "turnwise.filters.select(turnwise.route.current().filter).then((s) =>"
-        " [...turnwise.report.messages.x].filter((x, m) => s.message[m]))"
+        "turnlens.filters.select(turnlens.route.current().filter).then((s) =>"
+        " [...turnlens.report.messages.x].filter((x, m) => s.message[m]))"
     )
     assert len(x_values) == inside and max(x_values) < 0.1
     page.locator(f"h2:has-text('Drawn around: {inside} messages')").wait_for()
@@ -242,7 +242,7 @@ def test_far_islands_do_not_set_the_scale_of_the_map(
     main, whole = page.evaluate(
         """() => {
           const middle = Array.from({length: 300}, (_, i) => Math.sin(i)), x = new Float32Array([...middle, 50, -40]);
-          return [turnwise.geometry.mainExtentOf(x, x).width, turnwise.geometry.extentOf(x, x).width];
+          return [turnlens.geometry.mainExtentOf(x, x).width, turnlens.geometry.extentOf(x, x).width];
         }"""
     )
     assert 1.9 < main < 2.5 and whole == 90
@@ -324,7 +324,7 @@ def test_the_map_shows_those_who_ask_and_others_at_a_choice(
 
     assert counted() == 240  # of the 480 messages, those of the role that asks
     page.get_by_label("Said by").select_option("all")
-    page.wait_for_function("turnwise.route.current().options.by === 'all' && !document.querySelector('[aria-busy]')")
+    page.wait_for_function("turnlens.route.current().options.by === 'all' && !document.querySelector('[aria-busy]')")
     assert counted() == 480
     page = open_page(page.url.split("#")[0]).open("map?role=assistant")  # a filter says whose messages are shown
     assert counted() == 240 and page.get_by_label("Said by").count() == 0
@@ -515,10 +515,10 @@ def test_requests_are_sorted_by_any_column_and_split_by_any_category(
     assert means == sorted(means) and means[0] < 2 < means[-1]
     page.evaluate(
         """() => {
-          const {conversations, summary} = turnwise.report;
+          const {conversations, summary} = turnlens.report;
           conversations["number:errors"] = conversations["number:rating"];
           summary.numbers.push("errors");
-          return turnwise.app.render(true);
+          return turnlens.app.render(true);
         }"""
     )
     page.locator("thead button", has_text="errors").click()  # which requests fail most?

@@ -16,13 +16,13 @@ from sentence_transformers import SentenceTransformer
 pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 pytest.importorskip("lancedb", reason="needs the extra store")
 
-from turnwise.encoders.reply_head import ReplyHead
-from turnwise.explorer import GroupSettings, Report, build_report, edits, measuring_surprise, write_report
-from turnwise.explorer.groups.memory import read_memory
-from turnwise.explorer.live_report import LiveReport
-from turnwise.store import ConversationStore
-from turnwise.training import reply_head
-from turnwise.training.recipes.reply_head import ReplyHeadRecipe
+from turnlens.encoders.reply_head import ReplyHead
+from turnlens.explorer import GroupSettings, Report, build_report, edits, measuring_surprise, write_report
+from turnlens.explorer.groups.memory import read_memory
+from turnlens.explorer.live_report import LiveReport
+from turnlens.store import ConversationStore
+from turnlens.training import reply_head
+from turnlens.training.recipes.reply_head import ReplyHeadRecipe
 
 SUBJECTS = ("card", "flight", "pizza")
 SETTINGS = GroupSettings(neighbours=8)
@@ -324,7 +324,7 @@ def test_without_turn_order_each_half_is_ranked_by_a_head_that_saw_the_other(
 
 def read(folder: Path, name: str) -> Any:
     text = (folder / "data" / f"{name}.js").read_text(encoding="utf-8")
-    start = f'turnwise.put("{name}", '
+    start = f'turnlens.put("{name}", '
     assert text.startswith(start) and text.endswith(");\n")
     return json.loads(text[len(start) : -3])
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import turnwise
-from turnwise import ConversationEncoder, ConversationStore
-from turnwise.explorer.corpus import read_corpus
-from turnwise.explorer.said import as_said
-from turnwise.store.encoding import StoreEncoder
+import turnlens
+from turnlens import ConversationEncoder, ConversationStore
+from turnlens.explorer.corpus import read_corpus
+from turnlens.explorer.said import as_said
+from turnlens.store.encoding import StoreEncoder
 
 TEXTS = ["hello [NAME]", "[PHONE] pizza please", "my card [CARD] card", "yes"]
 
@@ -30,6 +30,6 @@ def test_they_are_the_same_each_time_whatever_is_embedded_beside_them(
 
 def vectors_of_said(folder: Path, texts: list[str], encoder: ConversationEncoder) -> np.ndarray:
     rows = [{"id": str(row), "messages": [{"role": "user", "content": text}]} for row, text in enumerate(texts)]
-    store = ConversationStore.create(folder / "store", turnwise.read_conversations(rows), encoder=encoder)
+    store = ConversationStore.create(folder / "store", turnlens.read_conversations(rows), encoder=encoder)
     corpus = read_corpus(store.tables(), folder)
     return np.array(as_said(corpus, [()] * len(corpus.texts), store, folder).vectors)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from tests.explorer.clouds import clouds
-from turnwise._utils.vectors import unit_vectors
-from turnwise.explorer.groups.settings import GroupSettings
-from turnwise.explorer.groups.survey import Survey, survey
-from turnwise.explorer.report.report import Group
-from turnwise.explorer.report.scale import with_scale
+from turnlens._utils.vectors import unit_vectors
+from turnlens.explorer.groups.settings import GroupSettings
+from turnlens.explorer.groups.survey import Survey, survey
+from turnlens.explorer.report.report import Group
+from turnlens.explorer.report.scale import with_scale
 
 
 def _of(groups: Survey, **changes: Any) -> list[Group]:

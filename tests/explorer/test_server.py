@@ -20,14 +20,14 @@ pytest.importorskip("fastapi", reason="needs the extra explorer")
 import anyio
 import numpy as np
 
-import turnwise
+import turnlens
 from tests.explorer import counting
 from tests.explorer.conftest import Watched
-from turnwise.explorer import Explorer
-from turnwise.explorer.live_report import LiveReport
-from turnwise.explorer.overview import read_overview
-from turnwise.explorer.serving import open_browser
-from turnwise.store import ConversationStore
+from turnlens.explorer import Explorer
+from turnlens.explorer.live_report import LiveReport
+from turnlens.explorer.overview import read_overview
+from turnlens.explorer.serving import open_browser
+from turnlens.store import ConversationStore
 
 _ = anyio.open_file  # imported on first use, which must not be in a thread while pytest rewrites it in another
 
@@ -37,13 +37,13 @@ GROUPS = '{"action": "rename", "level": "message", "ids": [%d], "name": "wants m
 @pytest.fixture(scope="module")
 def store(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> ConversationStore:
     store = ConversationStore.open(tmp_path_factory.mktemp("explored") / "talks", encoder=str(tiny_encoder_path))
-    store.add(turnwise.sample_conversations(60, seed=0))
+    store.add(turnlens.sample_conversations(60, seed=0))
     return store
 
 
 @pytest.fixture
 def explorer(store: ConversationStore) -> Iterator[Explorer]:
-    with turnwise.explore(store) as running:
+    with turnlens.explore(store) as running:
         yield running
 
 
@@ -168,9 +168,9 @@ def test_notebooks_show_it_in_a_frame(
 
 
 def test_starting_twice_is_starting_once(explorer: Explorer) -> None:
-    threads = [thread for thread in threading.enumerate() if thread.name == "turnwise-explorer"]
+    threads = [thread for thread in threading.enumerate() if thread.name == "turnlens-explorer"]
     assert explorer.start() is explorer
-    assert [thread for thread in threading.enumerate() if thread.name == "turnwise-explorer"] == threads
+    assert [thread for thread in threading.enumerate() if thread.name == "turnlens-explorer"] == threads
 
 
 def test_a_port_in_use_is_said(store: ConversationStore, explorer: Explorer) -> None:
@@ -201,7 +201,7 @@ def test_groups_are_renamed_and_split_and_stay_so(
     page.wait_for_selector("h1:has-text('wants <b>money</b> back')")
     assert page.locator("h1 .badge").inner_text() == "renamed"
     assert "wants <b>money</b> back" in [
-        group.name for group in turnwise.explorer.build_report(store).groups["message"]
+        group.name for group in turnlens.explorer.build_report(store).groups["message"]
     ]
 
 
@@ -214,24 +214,24 @@ def test_requests_are_merged_and_moved_and_both_can_be_undone(
     id = int(str(name.get_attribute("href")).split("/")[-1].split("?")[0])
     page.locator(f"#move-{id}").click()
     page.locator(f".short #move-{id}").wait_for()  # now said along the way
-    kept = next(group for group in turnwise.explorer.build_report(store).groups["message"] if group.id == id)
+    kept = next(group for group in turnlens.explorer.build_report(store).groups["message"] if group.id == id)
     assert kept.aside and kept.move
     before = len([group for group in explorer.report.groups["message"] if group.level == 1])
     page = watched.open(f"group/message/{id}")
     page.get_by_role("button", name="Merge with it").click()
     page.wait_for_function(
-        "(count) => turnwise.report.groups.message.list.filter((g) => g.level === 1).length < count", arg=before
+        "(count) => turnlens.report.groups.message.list.filter((g) => g.level === 1).length < count", arg=before
     )
     for _ in range(2):
         page.wait_for_selector("#edit:not([aria-busy]) .status:empty", state="attached")
         page.get_by_role("button", name="Undo").click()
         page.wait_for_selector("#edit:not([aria-busy]) .status:empty", state="attached")
-    page.wait_for_function("(id) => turnwise.report.groups.message.byId.get(id).aside === null", arg=id)
+    page.wait_for_function("(id) => turnlens.report.groups.message.byId.get(id).aside === null", arg=id)
     assert len([group for group in explorer.report.groups["message"] if group.level == 1]) == before
 
 
 def test_the_overview_is_written_once_when_edits_are_left(store: ConversationStore) -> None:
-    live = LiveReport(store, turnwise.explorer.build_report(store))
+    live = LiveReport(store, turnlens.explorer.build_report(store))
     group = next(group.id for group in live.report.groups["message"] if group.level == 1)
 
     def names() -> set[str]:
@@ -293,18 +293,18 @@ def test_the_page_counts_what_the_formulas_say(explorer: Explorer, open_page: Ca
     page = open_page(explorer.url).open("flows")
     counted: dict[str, Any] = page.evaluate(
         """async () => {
-          const all = await turnwise.filters.select({}), codes = turnwise.flows.codes(false);
-          const rows = turnwise.flows.rows(turnwise.flows.transitions(codes, all));
-          const role = await turnwise.filters.select({role: ["user"]});
-          const {total, steps} = turnwise.flows.following(codes, role, rows[0].before, 2);
-          const {rows: told} = turnwise.differences.between(codes, all, "domain", 0);
+          const all = await turnlens.filters.select({}), codes = turnlens.flows.codes(false);
+          const rows = turnlens.flows.rows(turnlens.flows.transitions(codes, all));
+          const role = await turnlens.filters.select({role: ["user"]});
+          const {total, steps} = turnlens.flows.following(codes, role, rows[0].before, 2);
+          const {rows: told} = turnlens.differences.between(codes, all, "domain", 0);
           return {
             flows: rows.map((r) => [r.before, r.after, r.count, r.share, ...r.interval]),
             following: [rows[0].before, total, ...steps.map((s) => s.map((e) => [e.from.id, e.to.id, e.count]).sort())],
-            paths: turnwise.flows.paths(codes, all).map((p) => [p.groups.join(" "), p.count, p.share, ...p.interval]),
+            paths: turnlens.flows.paths(codes, all).map((p) => [p.groups.join(" "), p.count, p.share, ...p.interval]),
             told: told.map((d) => [d.group, d.difference, ...d.interval]),
-            wilson: turnwise.numbers.wilson(41, 100),
-            newcombe: turnwise.numbers.newcombe(56, 70, 48, 80),
+            wilson: turnlens.numbers.wilson(41, 100),
+            newcombe: turnlens.numbers.newcombe(56, 70, 48, 80),
           };
         }"""
     )

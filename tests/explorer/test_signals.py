@@ -11,7 +11,7 @@ pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 pytest.importorskip("lancedb", reason="needs the extra store")
 
 from tests.explorer.test_speakers import corpus
-from turnwise.explorer.signals import signals
+from turnlens.explorer.signals import signals
 
 SPOKEN = corpus("user agent user", "user user agent", "user agent user agent")
 VECTORS = np.eye(3, dtype=np.float32)[[0, 2, 0, 1, 1, 2, 0, 2, 1, 2]]

@@ -13,15 +13,15 @@ from sentence_transformers import SentenceTransformer
 pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 pytest.importorskip("lancedb", reason="needs the extra store")
 
-import turnwise
+import turnlens
 from tests.explorer.clouds import clouds
-from turnwise.explorer.corpus import Corpus
-from turnwise.explorer.groups.neighbours import nearest_within
-from turnwise.explorer.groups.settings import GroupSettings
-from turnwise.explorer.groups.survey import survey
-from turnwise.explorer.openers import named_by_opening, with_openers
-from turnwise.explorer.report.speaking import moves_among
-from turnwise.explorer.speakers import Part, Speakers, speakers_of
+from turnlens.explorer.corpus import Corpus
+from turnlens.explorer.groups.neighbours import nearest_within
+from turnlens.explorer.groups.settings import GroupSettings
+from turnlens.explorer.groups.survey import survey
+from turnlens.explorer.openers import named_by_opening, with_openers
+from turnlens.explorer.report.speaking import moves_among
+from turnlens.explorer.speakers import Part, Speakers, speakers_of
 
 
 def corpus(*conversations: str) -> Corpus:
@@ -157,9 +157,9 @@ def rows() -> list[dict[str, Any]]:
 
 
 def test_groups_of_one_role(rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
-    store = turnwise.ConversationStore.create(tmp_path / "talks", rows, encoder=tiny_encoder)
-    everything = turnwise.cluster(store)
-    asked = turnwise.cluster(store, role="user")
+    store = turnlens.ConversationStore.create(tmp_path / "talks", rows, encoder=tiny_encoder)
+    everything = turnlens.cluster(store)
+    asked = turnlens.cluster(store, role="user")
     assert asked.report.neighbours["message"].rows.tolist() == everything.report.neighbours["message"].rows.tolist()
     assert set(asked.to_pandas()["role"]) == {"user"} and len(asked.to_pandas()) == 36 * 3
     assert [group for group in everything.groups if group.role == "user"] == asked.groups
@@ -171,7 +171,7 @@ def test_a_table_of_groups_keeps_the_names(rows: list[dict[str, Any]], tiny_enco
         return {**message, "role": f"customer {number}" if message["role"] == "user" else f"colleague {number % 5}"}
 
     chats = [[named(message, number) for message in row["messages"][1:]] for number, row in enumerate(rows)]
-    found = turnwise.cluster(chats, encoder=tiny_encoder)
+    found = turnlens.cluster(chats, encoder=tiny_encoder)
     table = found.to_pandas()
     assert table["role"].tolist() == ["opener", "others", "opener", "others", "opener"] * 36
     assert table["speaker"][5] == "customer 1" and found.report.speakers.asker == "opener"
@@ -185,9 +185,9 @@ def test_names_of_other_conversations_get_the_groups_of_opener_and_others() -> N
 
 def test_conversations_have_no_role(rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer) -> None:
     with pytest.raises(ValueError, match="role chooses messages"):
-        turnwise.cluster(rows, encoder=tiny_encoder, level="conversation", role="user")
+        turnlens.cluster(rows, encoder=tiny_encoder, level="conversation", role="user")
     with pytest.raises(ValueError, match="expected one of 'assistant', 'user'"):
-        turnwise.cluster(rows, encoder=tiny_encoder, role="customer")
+        turnlens.cluster(rows, encoder=tiny_encoder, role="customer")
 
 
 @pytest.mark.parametrize(("then", "moves"), [("please change the day of my flight", {0}), ("card 1", set())])

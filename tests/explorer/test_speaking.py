@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sentence_transformers import SentenceTransformer
 
-import turnwise
+import turnlens
 
 pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 pytest.importorskip("lancedb", reason="needs the extra store")
@@ -23,7 +23,7 @@ def report(tiny_encoder: SentenceTransformer) -> Any:
         said = [asked, f"here: {thing} {number}", f"thanks {number}", "bye"]
         messages = [{"role": ("user", "agent")[turn % 2], "content": text} for turn, text in enumerate(said)]
         rows.append({"id": str(number), "messages": messages})
-    return turnwise.cluster(rows, encoder=tiny_encoder, granularity=3).report
+    return turnlens.cluster(rows, encoder=tiny_encoder, granularity=3).report
 
 
 def test_requests_are_answered_and_thanks_are_moves(report: Any) -> None:
@@ -53,7 +53,7 @@ def test_details_that_are_asked_for_are_no_requests(tiny_encoder: SentenceTransf
         ]
         messages = [{"role": ("user", "agent")[turn % 2], "content": text} for turn, text in enumerate(said)]
         rows.append({"id": str(number), "messages": messages})
-    report = turnwise.cluster(rows, encoder=tiny_encoder, granularity=4).report
+    report = turnlens.cluster(rows, encoder=tiny_encoder, granularity=4).report
     groups = [group for group in report.groups["message"] if group.level == 1 and group.role == "user"]
     requests = {group.name.split()[0].lower() for group in groups if not group.move}
     assert requests == {"please"}
@@ -71,7 +71,7 @@ def test_each_macro_is_a_group_and_numbers_in_it_do_not_count(tiny_encoder: Sent
         said += [f"freely said {things[number // 7]} {number}"] if number < 20 else []
         messages = [{"role": ("user", "agent")[turn in (1, 3, 4)], "content": text} for turn, text in enumerate(said)]
         rows.append({"id": str(number), "messages": messages})
-    report = turnwise.cluster(rows, encoder=tiny_encoder).report
+    report = turnlens.cluster(rows, encoder=tiny_encoder).report
     group, texts = report.messages["group"].tolist(), [text.split(" number")[0] for text in report.texts]
     of_macros = {text: {id for id, said in zip(group, texts) if said == text} for text in texts if "please" not in text}
     groups = [of_macros[text.split(" number")[0]] for text in macros]

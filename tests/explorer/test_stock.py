@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 
-from turnwise.explorer.groups.neighbours import nearest
-from turnwise.explorer.groups.stock import apart_from_stock, stock_among
+from turnlens.explorer.groups.neighbours import nearest
+from turnlens.explorer.groups.stock import apart_from_stock, stock_among
 
 from .clouds import clouds
 

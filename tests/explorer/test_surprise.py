@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from turnwise._utils.vectors import unit_vectors
-from turnwise.encoders.reply_head import ReplyHead
-from turnwise.explorer import surprise
-from turnwise.explorer.surprise import surprise_of_turns
-from turnwise.replies.composed import ComposedContext
+from turnlens._utils.vectors import unit_vectors
+from turnlens.encoders.reply_head import ReplyHead
+from turnlens.explorer import surprise
+from turnlens.explorer.surprise import surprise_of_turns
+from turnlens.replies.composed import ComposedContext
 
 
 def made(turns: list[int], seed: int = 0) -> tuple[ReplyHead, np.ndarray, np.ndarray, np.ndarray]:

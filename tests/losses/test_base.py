@@ -4,8 +4,8 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from turnwise import papers
-from turnwise.training.checkpoints import loss_parameters
+from turnlens import papers
+from turnlens.training.checkpoints import loss_parameters
 
 LOSSES = [
     getattr(papers, name)

@@ -7,8 +7,8 @@ import torch
 from torch.nn.functional import normalize
 
 from closeness import rounding
-from turnwise.encoders.reply_head import ReplyHead
-from turnwise.losses.composed import ComposedSettings, composed_loss, composed_ranks, last_turns
+from turnlens.encoders.reply_head import ReplyHead
+from turnlens.losses.composed import ComposedSettings, composed_loss, composed_ranks, last_turns
 
 
 def random_head(dim: int, turns: int) -> ReplyHead:

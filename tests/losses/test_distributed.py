@@ -13,19 +13,19 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from torch import nn
 
-from turnwise.collators.texts import TextCollator
-from turnwise.encoders.rendering import make_conversational
-from turnwise.papers.baselines.siamese import SiameseLoss, SiameseSettings
-from turnwise.papers.baselines.single_vector import SingleVectorLoss, SingleVectorSettings
-from turnwise.papers.dial2vec.collator import ConversationCollator
-from turnwise.papers.dial2vec.loss import Dial2vecLoss
-from turnwise.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings
-from turnwise.papers.joined_contexts import JoinedContextCollator
-from turnwise.papers.triple_encoders import turn_order
-from turnwise.papers.triple_encoders.c3l import C3LLoss, C3LSettings
-from turnwise.papers.triple_encoders.ccl import CCLLoss, CCLSettings
-from turnwise.papers.triple_encoders.collator import TurnOrderCollator
-from turnwise.papers.triple_encoders.views import add_views
+from turnlens.collators.texts import TextCollator
+from turnlens.encoders.rendering import make_conversational
+from turnlens.papers.baselines.siamese import SiameseLoss, SiameseSettings
+from turnlens.papers.baselines.single_vector import SingleVectorLoss, SingleVectorSettings
+from turnlens.papers.dial2vec.collator import ConversationCollator
+from turnlens.papers.dial2vec.loss import Dial2vecLoss
+from turnlens.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings
+from turnlens.papers.joined_contexts import JoinedContextCollator
+from turnlens.papers.triple_encoders import turn_order
+from turnlens.papers.triple_encoders.c3l import C3LLoss, C3LSettings
+from turnlens.papers.triple_encoders.ccl import CCLLoss, CCLSettings
+from turnlens.papers.triple_encoders.collator import TurnOrderCollator
+from turnlens.papers.triple_encoders.views import add_views
 
 # For each loss its collator, made from the encoder and all conversations, and the loss itself.
 LOSSES = {

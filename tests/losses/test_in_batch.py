@@ -5,8 +5,8 @@ import logging
 import pytest
 import torch
 
-from turnwise.losses import in_batch
-from turnwise.losses.in_batch import Turns, among, cross_entropy
+from turnlens.losses import in_batch
+from turnlens.losses.in_batch import Turns, among, cross_entropy
 
 CONVERSATION = torch.tensor([0, 0, 1, 2, 2, 2])
 TEXTS = torch.arange(6)
@@ -21,7 +21,7 @@ def drawn(negatives: int) -> list[int]:
 
 def test_as_many_negatives_as_asked_for_or_as_there_are(caplog: pytest.LogCaptureFixture) -> None:
     in_batch._tell_of_fewer.cache_clear()
-    with caplog.at_level(logging.WARNING, "turnwise"):
+    with caplog.at_level(logging.WARNING, "turnlens"):
         assert drawn(3) == [3, 3, 3, 3, 3, 3]
         assert not caplog.records
         assert drawn(4) == [4, 4, 4, 3, 3, 3]  # turns of the longest conversation have only 3

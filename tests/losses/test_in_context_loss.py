@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from turnwise.losses.in_context import in_context_loss
+from turnlens.losses.in_context import in_context_loss
 
 CONVERSATION = torch.tensor([0, 0, 1, 1, 2, 2])
 TEXTS = torch.tensor([0, 1, 2, 3, 4, 0])

@@ -5,10 +5,10 @@ import torch
 from datasets import Dataset
 from torch.nn.functional import cross_entropy, normalize
 
-import turnwise
-from turnwise.collators import TextCollator
-from turnwise.losses import CosineSettings, RequestAnswerLoss
-from turnwise.training.recipes.request_answer import pairs_of
+import turnlens
+from turnlens.collators import TextCollator
+from turnlens.losses import CosineSettings, RequestAnswerLoss
+from turnlens.training.recipes.request_answer import pairs_of
 
 PAIRS = [
     ("my card is lost", "we will block it"),
@@ -17,7 +17,7 @@ PAIRS = [
 ]
 
 
-def loss_of(encoder: turnwise.ConversationEncoder, pairs: list[tuple[str, str]]) -> float:
+def loss_of(encoder: turnlens.ConversationEncoder, pairs: list[tuple[str, str]]) -> float:
     rows = [{"messages": [{"content": text} for text in pair]} for pair in pairs]
     features = {name.removeprefix("messages_"): value for name, value in TextCollator(encoder)(rows).items()}
     return float(RequestAnswerLoss(encoder, CosineSettings()).compute_loss(features).detach())

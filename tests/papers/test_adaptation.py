@@ -11,9 +11,9 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from transformers import BertForMaskedLM
 
-import turnwise
-from turnwise.papers.adaptation import Adaptation, MaskingCollator, masked_language_model, predicting_masked_only
-from turnwise.training.callbacks import StopInGoodOrder
+import turnlens
+from turnlens.papers.adaptation import Adaptation, MaskingCollator, masked_language_model, predicting_masked_only
+from turnlens.training.callbacks import StopInGoodOrder
 
 
 def test_masks_at_most_so_many_tokens_and_gives_the_others_back(tiny_encoder) -> None:
@@ -87,10 +87,10 @@ def test_the_head_sees_only_the_tokens_to_predict_and_loss_and_gradients_stay(ti
 
 def test_adaptation_learns_to_predict_and_changes_the_encoder(tiny_encoder_path, conversations) -> None:
     def loss_after(steps: int) -> float:
-        encoder = turnwise.load_encoder(tiny_encoder_path, device="cpu")
+        encoder = turnlens.load_encoder(tiny_encoder_path, device="cpu")
         if steps:
             how = Adaptation(max_steps=steps, learning_rate=1e-3, batch_size=8)
-            encoder = turnwise.train(conversations, method=how, encoder=encoder)
+            encoder = turnlens.train(conversations, method=how, encoder=encoder)
             assert not torch.equal(encoder.encode("hello", convert_to_tensor=True), start)
         torch.manual_seed(0)
         model = masked_language_model(encoder).eval()
@@ -107,35 +107,35 @@ def test_adaptation_learns_to_predict_and_changes_the_encoder(tiny_encoder_path,
 def test_conversations_that_say_nothing_are_an_error(tiny_encoder) -> None:
     silent = Dataset.from_list([{"id": "a", "messages": [{"role": "a", "content": " "}]}])
     with pytest.raises(ValueError, match="has any text"):
-        turnwise.train(silent, method="adaptation", encoder=tiny_encoder)
+        turnlens.train(silent, method="adaptation", encoder=tiny_encoder)
 
 
 def test_no_conversations_are_an_error(tiny_encoder, conversations) -> None:
     with pytest.raises(ValueError, match="has any text"):
-        turnwise.train(conversations.select([]), method="adaptation", encoder=tiny_encoder)
+        turnlens.train(conversations.select([]), method="adaptation", encoder=tiny_encoder)
 
 
 def test_an_adapted_encoder_is_saved(conversations, tiny_encoder_path, tmp_path) -> None:
     how = {"method": Adaptation(max_steps=2, batch_size=8, learning_rate=1e-3), "encoder": tiny_encoder_path}
-    adapted = turnwise.train(conversations, **how, output=tmp_path / "model")
+    adapted = turnlens.train(conversations, **how, output=tmp_path / "model")
     saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     before = SentenceTransformer(str(tiny_encoder_path), device="cpu")
     weight, its, theirs = (next(encoder.parameters()) for encoder in (adapted, saved, before))
     assert torch.equal(weight, its) and not torch.equal(weight, theirs)
     with pytest.raises(FileExistsError, match="--force"):
-        turnwise.train(conversations, **how, output=tmp_path / "model")
+        turnlens.train(conversations, **how, output=tmp_path / "model")
 
 
 def test_an_unknown_setting_of_adaptation_is_refused(conversations, tiny_encoder) -> None:
     with pytest.raises(ValueError, match="adaptation has no setting 'steps'"):
-        turnwise.train(conversations, method="adaptation", encoder=tiny_encoder, settings={"steps": 2})
+        turnlens.train(conversations, method="adaptation", encoder=tiny_encoder, settings={"steps": 2})
 
 
 def test_an_adaptation_that_was_stopped_goes_on_to_the_same_weights(
     conversations, tiny_encoder_path, tmp_path, monkeypatch
 ) -> None:
     how = {"method": Adaptation(max_steps=6, batch_size=8, learning_rate=1e-3), "encoder": tiny_encoder_path}
-    whole = turnwise.train(conversations, **how, output=tmp_path / "whole")
+    whole = turnlens.train(conversations, **how, output=tmp_path / "whole")
     step_end = StopInGoodOrder.on_step_end
 
     def stopped(self: StopInGoodOrder, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -146,6 +146,6 @@ def test_an_adaptation_that_was_stopped_goes_on_to_the_same_weights(
     with monkeypatch.context() as patch:
         patch.setattr(StopInGoodOrder, "on_step_end", stopped)
         with pytest.raises(KeyboardInterrupt):
-            turnwise.train(conversations, **how, output=tmp_path / "cut")
-    resumed = turnwise.train(conversations, **how, output=tmp_path / "cut", resume=True)
+            turnlens.train(conversations, **how, output=tmp_path / "cut")
+    resumed = turnlens.train(conversations, **how, output=tmp_path / "cut", resume=True)
     assert all(torch.equal(its, theirs) for its, theirs in zip(resumed.parameters(), whole.parameters(), strict=True))

@@ -17,7 +17,7 @@ import pytest
 import torch
 from torch import Tensor
 
-import turnwise.papers
+import turnlens.papers
 
 RANDOM = np.random.default_rng(0)
 OF_LOSSES = {("dialogue_cse", number) for number in (1, 2, 5, 6, 7)} | {("triple_encoders", 2)}
@@ -29,8 +29,8 @@ def pointers() -> dict[tuple[str, int], Any]:
     """Paper and number of each equation -> what its page names first."""
     found = {}
     for paper in ("dialogue_cse", "dial2vec", "triple_encoders"):
-        page = (Path(turnwise.papers.__file__).parent / paper / "README.md").read_text(encoding="utf-8")
-        for equations, name in re.findall(r"^\| Eq\. ([\d and]+)[^|]*\| `(turnwise\.[\w.]+)`", page, re.MULTILINE):
+        page = (Path(turnlens.papers.__file__).parent / paper / "README.md").read_text(encoding="utf-8")
+        for equations, name in re.findall(r"^\| Eq\. ([\d and]+)[^|]*\| `(turnlens\.[\w.]+)`", page, re.MULTILINE):
             for number in re.findall(r"\d", equations):
                 found[paper, int(number)] = pkgutil.resolve_name(name)
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datasets import Dataset
 
-from turnwise.papers.pieces import PieceCollator, cut_samples, cut_windows
+from turnlens.papers.pieces import PieceCollator, cut_samples, cut_windows
 
 
 def texts_of(pieces: Dataset, conversations: Dataset) -> list[tuple[str, list[str], int | None]]:

@@ -5,12 +5,12 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-import turnwise
+import turnlens
 from closeness import assert_same_vectors, rounding
-from turnwise.encoders.contexts import encode_contexts
-from turnwise.encoders.reply_head import ReplyHead
-from turnwise.evaluation import EmbeddedSequences, build_sequences, evaluate_next_message
-from turnwise.replies.reply_model import ComposedReplies
+from turnlens.encoders.contexts import encode_contexts
+from turnlens.encoders.reply_head import ReplyHead
+from turnlens.evaluation import EmbeddedSequences, build_sequences, evaluate_next_message
+from turnlens.replies.reply_model import ComposedReplies
 
 TURNS = [("a", "i want a pizza"), ("b", "my card"), ("b", "the order"), ("a", "cancel the flight"), ("c", "thanks")]
 CANDIDATES = ["my pizza", "cancel", "the card", "order thanks"]
@@ -48,7 +48,7 @@ def test_a_running_conversation_scores_as_the_head_does(with_head: SentenceTrans
 
 
 def test_modes_that_the_model_lacks(with_head: SentenceTransformer) -> None:
-    model = turnwise.ReplyModel(with_head)
+    model = turnlens.ReplyModel(with_head)
     running = model.start()
     with pytest.raises(ValueError, match="no turn yet"):
         running.query_of()
@@ -58,7 +58,7 @@ def test_modes_that_the_model_lacks(with_head: SentenceTransformer) -> None:
 
 
 def test_joined_contexts_of_a_plain_encoder(tiny_encoder: SentenceTransformer) -> None:
-    model = turnwise.ReplyModel(tiny_encoder)
+    model = turnlens.ReplyModel(tiny_encoder)
     candidates, running = model.encode_candidates(CANDIDATES), model.start("a")
     for speaker, text in TURNS * 3:
         running.add(text, speaker)
@@ -82,7 +82,7 @@ def test_next_utterance_ranks_as_running_conversations_do(with_head: SentenceTra
         for number in range(8)
     ]
     result = evaluate_next_message(EmbeddedSequences(with_head, build_sequences(rows)), modes=["composed"], lengths=[4])
-    model, expected = turnwise.ReplyModel(with_head), []
+    model, expected = turnlens.ReplyModel(with_head), []
     texts = [row["messages"][4]["content"] for row in rows]
     candidates = model.encode_candidates(texts)
     for number, row in enumerate(rows):
@@ -95,14 +95,14 @@ def test_next_utterance_ranks_as_running_conversations_do(with_head: SentenceTra
 
 
 def test_composed_is_the_first_mode_of_an_encoder_with_a_head(with_head: SentenceTransformer) -> None:
-    rows = turnwise.sample_conversations(12).to_list()
-    figures = turnwise.evaluate(rows, encoder=with_head, tasks="next-message")["next_message"]
+    rows = turnlens.sample_conversations(12).to_list()
+    figures = turnlens.evaluate(rows, encoder=with_head, tasks="next-message")["next_message"]
     assert next(iter(figures)) == "composed"
 
 
 @pytest.mark.parametrize("goal_speaker", ["a", "b", "nobody"])
 def test_a_plan_is_how_well_the_goal_follows(with_head: SentenceTransformer, goal_speaker: str) -> None:
-    model = turnwise.ReplyModel(with_head)
+    model = turnlens.ReplyModel(with_head)
     context = [{"role": speaker, "content": text} for speaker, text in TURNS]
     expected = []
     for candidate in CANDIDATES:  # each is said in turn, and then the goal is the only candidate
@@ -110,5 +110,5 @@ def test_a_plan_is_how_well_the_goal_follows(with_head: SentenceTransformer, goa
         for speaker, text in [*TURNS, ("a", candidate)]:
             running.add(text, speaker)
         expected.append(running.score(model.encode_candidates(["cancel my order"]))[0])
-    scores = turnwise.papers.planning.rank(model, context, CANDIDATES, "cancel my order", "a", goal_speaker)
+    scores = turnlens.papers.planning.rank(model, context, CANDIDATES, "cancel my order", "a", goal_speaker)
     np.testing.assert_allclose(scores, expected, atol=rounding())

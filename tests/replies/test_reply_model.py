@@ -5,7 +5,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from closeness import rounding
-from turnwise.replies.reply_model import ReplyModel, next_speaker
+from turnlens.replies.reply_model import ReplyModel, next_speaker
 
 TURNS = ["hello", "what do you want", "i want a pizza"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from turnwise.encoders import loading, quick_cache
+from turnlens.encoders import loading, quick_cache
 
 if TYPE_CHECKING:
     from .server import Running

@@ -14,9 +14,9 @@ import uvicorn
 from fastapi import FastAPI
 from openai import OpenAI
 
-from turnwise.service import ServiceSettings, create_app
-from turnwise.service.connections import uvicorn_config
-from turnwise.service.service import Service
+from turnlens.service import ServiceSettings, create_app
+from turnlens.service.connections import uvicorn_config
+from turnlens.service.service import Service
 
 SECONDS = 60  # after which a test that hangs fails
 
@@ -60,7 +60,7 @@ def start_server(**settings: Any) -> Running:
 def wait_for_torch() -> None:
     """Until what the first texts were embedded without is loaded, too."""
     for thread in threading.enumerate():
-        if thread.name == "turnwise-loading":
+        if thread.name == "turnlens-loading":
             thread.join(SECONDS)
 
 

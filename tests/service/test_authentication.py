@@ -7,9 +7,9 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra service is not installed")
 
-from turnwise.service import ServiceSettings, create_app
-from turnwise.service.keys import Key, find_key, hash_key, new_key, read_keys
-from turnwise.service.rate_limits import RateLimiter
+from turnlens.service import ServiceSettings, create_app
+from turnlens.service.keys import Key, find_key, hash_key, new_key, read_keys
+from turnlens.service.rate_limits import RateLimiter
 
 from .server import Running, run_server
 

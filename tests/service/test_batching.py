@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra service is not installed")
 
-from turnwise.service.batching import CallJob, JobQueue, RowsJob
+from turnlens.service.batching import CallJob, JobQueue, RowsJob
 
 
 def rows(*lengths: int) -> RowsJob:

@@ -12,7 +12,7 @@ pytest.importorskip("fastapi", reason="the extra service is not installed")
 import uvicorn
 from uvicorn.server import ServerState
 
-from turnwise.service.connections import PatientProtocol
+from turnlens.service.connections import PatientProtocol
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 

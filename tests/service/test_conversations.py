@@ -13,12 +13,12 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-import turnwise
+import turnlens
 
 pytest.importorskip("fastapi", reason="the extra service is not installed")
 pytest.importorskip("lancedb", reason="the extra store is not installed")
 
-from turnwise.service.keys import new_key
+from turnlens.service.keys import new_key
 
 from .conftest import Gate
 from .server import SECONDS, Running, run_server
@@ -114,12 +114,12 @@ def test_a_refused_write_makes_no_folder_in_the_place_of_a_store_that_was_moved_
 def test_vectors_of_another_encoder_are_not_searched_with_that_of_before(
     serving: Running, tiny_encoder, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """`turnwise store reindex` may run beside a service, which keeps the encoder that it has."""
+    """`turnlens store reindex` may run beside a service, which keeps the encoder that it has."""
     with serving.client() as client:
         assert client.post("/v1/conversations", json={"conversations": [CARD]}).status_code == 200
         assert client.post("/v1/search", json={"query": "card"}).status_code == 200
         tiny_encoder[0].auto_model.embeddings.word_embeddings.weight.data *= -1
-        turnwise.ConversationStore.open(tmp_path / "talks").reindex(tiny_encoder)
+        turnlens.ConversationStore.open(tmp_path / "talks").reindex(tiny_encoder)
         for level in ("message", "conversation"):
             assert client.post("/v1/search", json={"query": "card", "level": level}).status_code == 503
     assert "holds vectors of" in caplog.text
@@ -162,7 +162,7 @@ def test_searches_give_what_the_store_gives(serving: Running, tmp_path: Path) ->
             }.items()
         }
         next_ = client.post("/v1/next", json={"messages": CARD["messages"][:1]}).json()
-    store = turnwise.ConversationStore.open(tmp_path / "talks", create=False)
+    store = turnlens.ConversationStore.open(tmp_path / "talks", create=False)
     expected = store.search_messages("the card", limit=3)
     assert [(hit["conversation"], hit["turn"]) for hit in answers["vector"]] == [
         (hit.conversation, hit.turn) for hit in expected
@@ -306,9 +306,9 @@ def test_a_key_sees_its_own_store_only(tiny_encoder_path: Path, tmp_path: Path) 
 def test_a_server_without_a_model_takes_that_of_its_store_and_logs_what_it_holds(
     tiny_encoder_path: Path, tmp_path: Path, caplog
 ) -> None:
-    turnwise.ConversationStore.open(tmp_path / "talks", encoder=str(tiny_encoder_path)).add([CARD])
+    turnlens.ConversationStore.open(tmp_path / "talks", encoder=str(tiny_encoder_path)).add([CARD])
     stores = {"talks": tmp_path / "talks", "mistyped": tmp_path / "talk"}
-    with caplog.at_level("INFO", "turnwise.service"), run_server(stores=stores) as server, server.client() as client:
+    with caplog.at_level("INFO", "turnlens.service"), run_server(stores=stores) as server, server.client() as client:
         assert f"store talks in {tmp_path / 'talks'}; conversations: 1, messages: 2" in caplog.text
         assert f"store mistyped in {tmp_path / 'talk'}; conversations: 0, messages: 0" in caplog.text
         assert client.get("/v1/models").json()["data"][0]["id"] == tiny_encoder_path.name
@@ -319,7 +319,7 @@ def test_a_server_without_a_model_takes_that_of_its_store_and_logs_what_it_holds
 def test_a_store_of_another_encoder_is_refused_at_the_start(tiny_encoder, tmp_path: Path, caplog) -> None:
     tiny_encoder[0].auto_model.embeddings.word_embeddings.weight.data += 1
     tiny_encoder.save_pretrained(str(tmp_path / "other"), create_model_card=False)
-    turnwise.ConversationStore.open(tmp_path / "talks", encoder=tiny_encoder)
+    turnlens.ConversationStore.open(tmp_path / "talks", encoder=tiny_encoder)
     tiny_encoder[0].auto_model.embeddings.word_embeddings.weight.data += 1
     tiny_encoder.save_pretrained(str(tmp_path / "third"), create_model_card=False)
     with run_server(wait=False, model=str(tmp_path / "third"), stores={"t": tmp_path / "talks"}) as server:

@@ -5,7 +5,7 @@ import base64
 import numpy as np
 import pytest
 
-import turnwise
+import turnlens
 from closeness import assert_same_vectors
 
 pytest.importorskip("fastapi", reason="the extra service is not installed")
@@ -200,7 +200,7 @@ def test_a_field_that_does_not_exist_is_refused_with_the_one_that_was_meant(runn
     ],
 )
 def test_a_body_of_very_many_values_is_refused_before_they_are_made(tiny_encoder_path, monkeypatch, body) -> None:
-    monkeypatch.setattr("turnwise.service.parsing.from_json", pytest.fail)
+    monkeypatch.setattr("turnlens.service.parsing.from_json", pytest.fail)
     with run_server(model=str(tiny_encoder_path), max_values=500) as server, server.client() as client:
         for path in ("embeddings", "rerank", "next"):
             response = client.post(f"/v1/{path}", content=body, headers={"Content-Type": "application/json"})
@@ -253,7 +253,7 @@ def test_next_ranks_as_a_sequence_model_does(running, tiny_encoder) -> None:
     replies = ["i cancel the card", "a pizza", "thanks"]
     with running.client() as client:
         response = client.post("/v1/next", json={"messages": TALKS[0], "candidates": replies, "limit": 2}).json()
-    model = turnwise.ReplyModel(tiny_encoder)
+    model = turnlens.ReplyModel(tiny_encoder)
     talk = model.start("user")
     for message in TALKS[0]:
         talk.add(message["content"], message["role"])

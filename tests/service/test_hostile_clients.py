@@ -16,10 +16,10 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra service is not installed")
 pytest.importorskip("lancedb", reason="the extra store is not installed")
 
-from turnwise.encoders.reply_head import ReplyHead
-from turnwise.service import bodies, connections
-from turnwise.service.keys import new_key
-from turnwise.store import ConversationStore
+from turnlens.encoders.reply_head import ReplyHead
+from turnlens.service import bodies, connections
+from turnlens.service.keys import new_key
+from turnlens.store import ConversationStore
 
 from .conftest import Gate
 from .server import SECONDS, Running, run_server

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import turnwise
+import turnlens
 from tests.cli.command_line import succeed
 from tests.test_commands_of_pages import ROOT, blocks_of
 
@@ -38,8 +38,8 @@ def url(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> An
     from .server import run_server
 
     store = tmp_path_factory.mktemp("integrations") / "talks"
-    turnwise.ConversationStore.create(store, turnwise.sample_conversations(20), encoder=tiny_encoder_path)
-    with run_server(model=str(tiny_encoder_path), model_name="turnwise/encoder", stores={"talks": store}) as server:
+    turnlens.ConversationStore.create(store, turnlens.sample_conversations(20), encoder=tiny_encoder_path)
+    with run_server(model=str(tiny_encoder_path), model_name="turnlens/encoder", stores={"talks": store}) as server:
         yield server.url
 
 
@@ -101,7 +101,7 @@ def test_exports_are_read(
 ) -> None:
     pytest.importorskip("graspologic_native", reason="needs the extra explorer")
     monkeypatch.chdir(tmp_path)
-    turnwise.ConversationStore.create("talks", turnwise.sample_conversations(60), encoder=tiny_encoder_path)
+    turnlens.ConversationStore.create("talks", turnlens.sample_conversations(60), encoder=tiny_encoder_path)
     succeed("export", "talks", "--out", "tags.parquet")
     succeed("export", "talks", "--sample", 3, "--out", "examples.jsonl")
     names = run_block(package)

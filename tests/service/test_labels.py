@@ -7,21 +7,21 @@ from pathlib import Path
 
 import pytest
 
-import turnwise
+import turnlens
 
 pytest.importorskip("fastapi", reason="the extra service is not installed")
 pytest.importorskip("lancedb", reason="the extra store is not installed")
 pytest.importorskip("graspologic_native", reason="the extra explorer is not installed")
 
 from tests.explorer.test_labelling import talks
-from turnwise.explorer import label
+from turnlens.explorer import label
 
 from .server import Running, run_server
 
 
 @pytest.fixture
 def serving(tiny_encoder_path: Path, tmp_path: Path) -> Iterator[Running]:
-    turnwise.ConversationStore.create(tmp_path / "talks", talks(0, 36), encoder=tiny_encoder_path)
+    turnlens.ConversationStore.create(tmp_path / "talks", talks(0, 36), encoder=tiny_encoder_path)
     with run_server(model=str(tiny_encoder_path), model_name="tiny", stores={"talks": tmp_path / "talks"}) as server:
         yield server
 
@@ -31,7 +31,7 @@ def test_messages_get_the_groups_of_the_store(serving: Running, tmp_path: Path) 
     with serving.client() as client:
         early = client.post("/v1/label", json={"messages": talk["messages"]})
         assert early.status_code == 422 and "has no groups" in early.json()["error"]["message"]
-        turnwise.cluster(tmp_path / "talks")
+        turnlens.cluster(tmp_path / "talks")
         answer = client.post("/v1/label", json={"messages": talk["messages"]})
     assert answer.status_code == 200, answer.text
     expected = label([talk], groups=tmp_path / "talks").to_pylist()

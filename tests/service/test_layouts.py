@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra service is not installed")
 pytest.importorskip("lancedb", reason="the extra store is not installed")
 
-import turnwise
+import turnlens
 from closeness import assert_same_vectors
 from message_layouts import LAYOUTS, PLAIN, TEXTS, WRONG
 
@@ -21,7 +21,7 @@ from .server import Running, run_server
 def serving(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     store = tmp_path_factory.mktemp("layouts") / "talks"
     rows = [{"id": "talk", "messages": PLAIN}]
-    turnwise.ConversationStore.create(store, rows, encoder=tiny_encoder_path)
+    turnlens.ConversationStore.create(store, rows, encoder=tiny_encoder_path)
     with run_server(model=str(tiny_encoder_path), model_name="tiny", stores={"talks": store}) as server:
         yield server
 

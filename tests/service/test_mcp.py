@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
-import turnwise
+import turnlens
 
 pytest.importorskip("fastapi", reason="the extra service is not installed")
 pytest.importorskip("lancedb", reason="the extra store is not installed")
@@ -23,7 +23,7 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.explorer.test_labelling import talks
-from turnwise.service.keys import new_key
+from turnlens.service.keys import new_key
 
 from .server import Running, run_server
 
@@ -39,8 +39,8 @@ def dated(start: int, count: int) -> list[dict[str, Any]]:
 def stores(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("stores")
     for name, first in (("talks", 0), ("new", 40)):
-        turnwise.ConversationStore.create(folder / name, dated(first, 30), encoder=tiny_encoder_path)
-    turnwise.cluster(folder / "talks")
+        turnlens.ConversationStore.create(folder / name, dated(first, 30), encoder=tiny_encoder_path)
+    turnlens.cluster(folder / "talks")
     return {name: folder / name for name in ("talks", "new")}
 
 
@@ -142,5 +142,5 @@ def test_keys_and_scopes_hold(ask: Callable[..., Any], serving: Running, keys: d
 
 
 def test_the_sdk_is_imported_only_when_it_is_used() -> None:
-    code = "import sys, turnwise.service.app; assert not {'mcp', 'mcp_types'} & set(sys.modules)"
+    code = "import sys, turnlens.service.app; assert not {'mcp', 'mcp_types'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -16,7 +16,7 @@ from .server import Running
 def test_the_start_says_what_this_is_and_where_the_pages_are(running: Running) -> None:
     with running.client() as client:
         start = client.get("/").json()
-        assert start["name"] == "turnwise" and "embeddings" in start["what"]
+        assert start["name"] == "turnlens" and "embeddings" in start["what"]
         for path in start["pages"].values():
             assert client.get(path).status_code == 200, path
 

@@ -23,12 +23,12 @@ pytest.importorskip("openai")
 import httpx2
 import openai
 
-from turnwise.encoders import loading
-from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.service import connections, service
-from turnwise.service.errors import Refusal
-from turnwise.service.threads import BoundedThreads
-from turnwise.store.opening import store_encoder
+from turnlens.encoders import loading
+from turnlens.encoders.conversation_encoder import ConversationEncoder
+from turnlens.service import connections, service
+from turnlens.service.errors import Refusal
+from turnlens.service.threads import BoundedThreads
+from turnlens.store.opening import store_encoder
 
 from .conftest import Gate
 from .server import SECONDS, Running, run_server, wait_for_torch
@@ -93,7 +93,7 @@ def test_health_answers_while_the_model_is_busy(gate: Gate) -> None:
             # The gate opens only after these answers: they cannot have waited for the model.
             assert client.get("/health").json()["status"] == "busy"
             assert client.get("/health/live").status_code == 200
-            assert "turnwise_tokens_waiting 3.0" in client.get("/metrics").text
+            assert "turnlens_tokens_waiting 3.0" in client.get("/metrics").text
             gate.open()
         assert answer.result(SECONDS).status_code == 200
 
@@ -180,7 +180,7 @@ def test_while_the_model_is_loaded_the_service_says_so(tiny_encoder, monkeypatch
         assert client.get("/health").status_code == 200
 
 
-@pytest.mark.skipif(os.environ.get("TURNWISE_TEST_NOISE") == "1", reason="noise makes other vectors of queries")
+@pytest.mark.skipif(os.environ.get("TURNLENS_TEST_NOISE") == "1", reason="noise makes other vectors of queries")
 @pytest.mark.parametrize("is_damaged", [False, True])
 def test_texts_are_embedded_before_torch_has_loaded_the_model(
     tiny_encoder_path: Path, tiny_encoder: ConversationEncoder, monkeypatch: pytest.MonkeyPatch, is_damaged: bool
@@ -225,7 +225,7 @@ def test_a_failure_is_answered_without_its_trace_or_a_text(gate: Gate, tiny_enco
 
     with run_server() as server:
         hook = tiny_encoder.register_forward_pre_hook(fail)
-        with caplog.at_level(logging.INFO, logger="turnwise.service"):
+        with caplog.at_level(logging.INFO, logger="turnlens.service"):
             answer = embed(server, text)
         hook.remove()
         assert embed(server, "a").status_code == 200
@@ -237,7 +237,7 @@ def test_a_failure_is_answered_without_its_trace_or_a_text(gate: Gate, tiny_enco
 
 
 def test_logs_hold_no_ids_and_metrics_nothing_a_client_chose(running: Running, caplog) -> None:
-    with running.client() as client, caplog.at_level(logging.INFO, logger="turnwise.service"):
+    with running.client() as client, caplog.at_level(logging.INFO, logger="turnlens.service"):
         client.get("/v1/conversations/alice-smith", headers={"X-Request-ID": "my-id.1"})
         client.get("/alice-smith", headers={"X-Request-ID": "forged\tid"})
         metrics = client.get("/metrics").text

@@ -10,7 +10,7 @@ from sentence_transformers import SentenceTransformer
 
 pytest.importorskip("lancedb", reason="needs the extra store")
 
-from turnwise.store import ConversationStore
+from turnlens.store import ConversationStore
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ import pytest
 from datasets import Dataset
 from openpyxl import Workbook
 
-from turnwise.errors import ConversationError
-from turnwise.store import AddReport, ConversationStore, StoreError
-from turnwise.store.annotations import ANNOTATIONS_FILE
+from turnlens.errors import ConversationError
+from turnlens.store import AddReport, ConversationStore, StoreError
+from turnlens.store.annotations import ANNOTATIONS_FILE
 
 Rows = list[dict[str, Any]]
 SHEET = [
@@ -48,7 +48,7 @@ def as_parquet(rows: Rows, path: Path) -> Path:
 
 
 def as_sample(rows: Rows, path: Path) -> Path:
-    """Conversations as `turnwise export --sample` writes them, with a label that somebody has added."""
+    """Conversations as `turnlens export --sample` writes them, with a label that somebody has added."""
     talks = [
         {
             "id": row["id"],
@@ -216,7 +216,7 @@ def test_an_annotation_that_was_killed_is_completed(store, monkeypatch) -> None:
     def die(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("turnwise.store.conversation_store.add_batch", die)
+    monkeypatch.setattr("turnlens.store.conversation_store.add_batch", die)
     with pytest.raises(KeyboardInterrupt):
         store.annotate(SHEET, labels=["intent"])
     monkeypatch.undo()
@@ -244,7 +244,7 @@ def test_a_damaged_file_is_one_error_that_says_what_to_do(store, content: str) -
             use()
     assert store.get("new") is None and len(store.search_messages("card", limit=50)) == 20  # as before
     (store.path / ANNOTATIONS_FILE).write_text('{"schema": 99}')
-    with pytest.raises(StoreError, match="update turnwise"):
+    with pytest.raises(StoreError, match="update turnlens"):
         store.add([new])
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from turnwise.store import SQL, ConversationStore, StoreError, StoreLockedError, damage
-from turnwise.store.state import state_stamp
-from turnwise.store.tables import transaction
+from turnlens.store import SQL, ConversationStore, StoreError, StoreLockedError, damage
+from turnlens.store.state import state_stamp
+from turnlens.store.tables import transaction
 
 NEW = {"id": "new", "messages": [{"role": "user", "content": "i want a pizza"}]}
 USES: dict[str, Callable[[ConversationStore], object]] = {

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from turnwise.store import ConversationStore, erasing, indexing, tables
+from turnlens.store import ConversationStore, erasing, indexing, tables
 
 SECRET = {
     "id": "patient-7391",

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from turnwise.store import SQL, FilterError, StoreError
-from turnwise.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, read_filter
+from turnlens.store import SQL, FilterError, StoreError
+from turnlens.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, read_filter
 
 # what is written, and the messages that fulfil it, as conversation and turn
 MESSAGES = [

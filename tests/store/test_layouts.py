@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-import turnwise
+import turnlens
 from closeness import assert_same_vectors
 from message_layouts import LAYOUTS, PLAIN, TEXTS, WRONG
-from turnwise.errors import ConversationError
-from turnwise.store import ConversationStore, StoreError
+from turnlens.errors import ConversationError
+from turnlens.store import ConversationStore, StoreError
 
 
 def test_messages_of_all_layouts_are_stored_as_they_are_read_from_files(filled, tmp_path: Path) -> None:
@@ -22,7 +22,7 @@ def test_messages_of_all_layouts_are_stored_as_they_are_read_from_files(filled, 
     stored = filled([row]).get("talk")["messages"]
     assert json.dumps(row) == before  # what is given stays as it is
     (tmp_path / "talk.jsonl").write_text(before)
-    read = turnwise.read_conversations(tmp_path / "talk.jsonl")[0]["messages"]
+    read = turnlens.read_conversations(tmp_path / "talk.jsonl")[0]["messages"]
     for ours, theirs in zip(stored, read, strict=True):
         theirs = {name: value for name, value in theirs.items() if value is not None}
         assert ours.keys() == theirs.keys()

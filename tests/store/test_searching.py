@@ -6,9 +6,9 @@ import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
-from turnwise.encoders.reply_head import ReplyHead
-from turnwise.replies.reply_model import ReplyModel
-from turnwise.store import SQL, ConversationStore, hits_table
+from turnlens.encoders.reply_head import ReplyHead
+from turnlens.replies.reply_model import ReplyModel
+from turnlens.store import SQL, ConversationStore, hits_table
 
 
 def test_messages_by_vector(store, conversations, tiny_encoder) -> None:

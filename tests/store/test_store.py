@@ -17,10 +17,10 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from torch import nn
 
-import turnwise
+import turnlens
 from closeness import rounding
-from turnwise.errors import ConversationError
-from turnwise.store import (
+from turnlens.errors import ConversationError
+from turnlens.store import (
     AddReport,
     ConversationStore,
     StoreError,
@@ -30,9 +30,9 @@ from turnwise.store import (
     vector_index,
     vector_search,
 )
-from turnwise.store.encoding import StoreEncoder
-from turnwise.store.state import writer_lock
-from turnwise.store.tables import transaction
+from turnlens.store.encoding import StoreEncoder
+from turnlens.store.state import writer_lock
+from turnlens.store.tables import transaction
 
 
 def places(store: ConversationStore) -> dict[str, list[str]]:
@@ -124,7 +124,7 @@ def test_the_vector_of_a_grown_conversation_is_that_of_the_whole(
 ) -> None:
     whole = conversations[1]
     if is_centred:
-        turnwise.centre(conversations, encoder=tiny_encoder)
+        turnlens.centre(conversations, encoder=tiny_encoder)
     store = filled([{"id": "talk", "messages": whole["messages"][:2]}], pooling=pooling)
     store.add([{"id": "talk", "messages": whole["messages"]}])
     other = tiny_encoder.encode_conversations([conversations[4]["messages"]], pooling=pooling)[0]
@@ -178,7 +178,7 @@ def test_a_writer_that_dies_leaves_what_was_confirmed(
         changes.tables = type(tables)(changes.tables.state, tables.messages, tables.conversations)
         return report
 
-    monkeypatch.setattr("turnwise.store.conversation_store.add_batch", dying_batch)
+    monkeypatch.setattr("turnlens.store.conversation_store.add_batch", dying_batch)
     rows = conversations.to_list()
     rows[0]["messages"].append({"role": "user", "content": "more"})  # grows
     rows[1]["messages"][0]["content"] = "changed"
@@ -204,7 +204,7 @@ def test_readers_see_what_was_committed_since(store, tiny_encoder) -> None:
 
 
 def test_only_one_writes(store, monkeypatch) -> None:
-    monkeypatch.setattr("turnwise.store.conversation_store.LOCK_SECONDS", 0.0)
+    monkeypatch.setattr("turnlens.store.conversation_store.LOCK_SECONDS", 0.0)
     with writer_lock(store.path, 0), pytest.raises(StoreLockedError, match="is being written by process"):
         store.delete(["talk-0"])
     assert store.delete(["talk-0"]) == 1
@@ -220,7 +220,7 @@ def test_a_store_refuses_another_encoder(store, tiny_encoder_path, tmp_path) -> 
 
 def test_a_centred_encoder_is_another_one(store, conversations, tiny_encoder, tmp_path) -> None:
     with pytest.raises(ValueError, match="reindex"):
-        ConversationStore.open(tmp_path / "talks", encoder=turnwise.centre(conversations, encoder=tiny_encoder))
+        ConversationStore.open(tmp_path / "talks", encoder=turnlens.centre(conversations, encoder=tiny_encoder))
 
 
 def test_without_naming_it_the_encoder_of_the_store_is_loaded(store) -> None:
@@ -231,9 +231,9 @@ def test_without_naming_it_the_encoder_of_the_store_is_loaded(store) -> None:
 
 
 def test_an_encoder_that_has_just_been_trained_is_found_again(tmp_path, tiny_encoder_path, conversations) -> None:
-    rows = turnwise.sample_conversations(12)
+    rows = turnlens.sample_conversations(12)
     settings = {"max_steps": 1, "batch_size": 4}
-    encoder = turnwise.train(
+    encoder = turnlens.train(
         rows, method="dialogue-cse", settings=settings, encoder=str(tiny_encoder_path), output=tmp_path / "model"
     )
     ConversationStore.create(tmp_path / "talks", conversations, encoder=encoder)
@@ -332,7 +332,7 @@ def test_reindexing_moves_to_another_encoder(store, conversations, tiny_encoder_
 
 def test_reindexing_goes_on_after_a_kill(store, conversations, tiny_encoder_path, monkeypatch) -> None:
     monkeypatch.setattr(adding, "_CONVERSATIONS_IN_BATCH", 1)
-    other = turnwise.load_encoder(tiny_encoder_path, device="cpu")
+    other = turnlens.load_encoder(tiny_encoder_path, device="cpu")
     nn.init.normal_(other[0].auto_model.embeddings.word_embeddings.weight)
 
     def stop(count: int) -> None:
@@ -370,7 +370,7 @@ def test_adding_many_at_once_writes_each_message_few_times(tmp_path: Path, tiny_
     monkeypatch.setattr(adding, "_MESSAGES_IN_BATCH", 64)
     store = ConversationStore.open(tmp_path / "talks", encoder=tiny_encoder)
     data = store.path / "v1" / "messages.lance" / "data"
-    store.add(turnwise.sample_conversations(300))
+    store.add(turnlens.sample_conversations(300))
     written = sum(file.stat().st_size for file in data.iterdir())  # old versions are kept for a while
     store.compact(retention=timedelta(0))
     assert written < 6 * sum(file.stat().st_size for file in data.iterdir())
@@ -387,7 +387,7 @@ def test_texts_added_one_by_one_are_found_first(filled) -> None:
 
 def test_an_index_is_built_where_it_pays(filled, tiny_encoder, monkeypatch) -> None:
     monkeypatch.setattr(indexing, "SMALLEST_INDEXED", 300)
-    store = filled(turnwise.sample_conversations(100))
+    store = filled(turnlens.sample_conversations(100))
     count = store.stats().messages
     exact = {(hit.conversation, hit.turn): hit.score for hit in store.search_messages("i want a refund", limit=count)}
     assert len(exact) == count
@@ -416,7 +416,7 @@ def test_an_index_is_built_where_it_pays(filled, tiny_encoder, monkeypatch) -> N
 
 def test_indexes_grow_and_are_not_needed(filled, monkeypatch) -> None:
     monkeypatch.setattr(indexing, "SMALLEST_INDEXED", 50)
-    rows = list(turnwise.sample_conversations(120))
+    rows = list(turnlens.sample_conversations(120))
     store = filled(rows[:80])
 
     def sizes() -> list[int]:
@@ -446,7 +446,7 @@ def test_indexes_grow_and_are_not_needed(filled, monkeypatch) -> None:
 
 def test_a_writer_that_dies_while_it_writes_an_index_leaves_a_sound_store(filled, monkeypatch) -> None:
     monkeypatch.setattr(indexing, "SMALLEST_INDEXED", 50)
-    store = filled(turnwise.sample_conversations(40))
+    store = filled(turnlens.sample_conversations(40))
     expected = store.search_messages("my order is late")
     for step in ("_write", "save_file", "_measured"):
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
@@ -460,7 +460,7 @@ def test_a_writer_that_dies_while_it_writes_an_index_leaves_a_sound_store(filled
 
 
 def test_what_is_in_no_index_is_searched_by_lancedb_if_it_is_too_much(filled, monkeypatch) -> None:
-    store = filled(turnwise.sample_conversations(20))
+    store = filled(turnlens.sample_conversations(20))
     expected = store.search_messages("my order is late", where="turn > 0")
     monkeypatch.setattr(vector_search, "_MOST_IN_MEMORY", 10)
     opened = ConversationStore.open(store.path, read_only=True, encoder=store.encoder())
@@ -470,7 +470,7 @@ def test_what_is_in_no_index_is_searched_by_lancedb_if_it_is_too_much(filled, mo
 
 def test_a_store_of_0_1_0_whose_indexes_lancedb_kept(filled, monkeypatch) -> None:
     monkeypatch.setattr(indexing, "SMALLEST_INDEXED", 300)
-    store = filled(turnwise.sample_conversations(100))
+    store = filled(turnlens.sample_conversations(100))
     expected = store.search_messages("my order is late")
     with transaction(store.path) as changes:
         table = changes.tables.messages.inner

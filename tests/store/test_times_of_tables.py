@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from turnwise.data.conversations import read_conversations
+from turnlens.data.conversations import read_conversations
 
 TABLE = "ticket_id,author,text,{}\n7,ann,my card is lost,31/05/2024 10:00\n7,bot,yes,01/06/2024 09:00\n"
 MESSAGES = [

@@ -14,18 +14,18 @@ import torch
 from datasets import Dataset
 from sklearn.metrics import adjusted_rand_score
 
-import turnwise
-from turnwise.data.messages import texts_of
-from turnwise.training.apart import LearnApart
-from turnwise.training.choosing import Choose
-from turnwise.training.embedding import Read
-from turnwise.training.held_out import HeldOut, compare_figures
-from turnwise.training.learning import Learn
-from turnwise.training.projecting import Project
-from turnwise.training.recipes import Complete
-from turnwise.training.reply_head import FitReplyHead
-from turnwise.training.run import Run
-from turnwise.training.state import TrainingState
+import turnlens
+from turnlens.data.messages import texts_of
+from turnlens.training.apart import LearnApart
+from turnlens.training.choosing import Choose
+from turnlens.training.embedding import Read
+from turnlens.training.held_out import HeldOut, compare_figures
+from turnlens.training.learning import Learn
+from turnlens.training.projecting import Project
+from turnlens.training.recipes import Complete
+from turnlens.training.reply_head import FitReplyHead
+from turnlens.training.run import Run
+from turnlens.training.state import TrainingState
 
 RECIPE = Complete(batch_size=64, max_steps=3, learning_rate=1e-3)
 SETTINGS = {"batch_size": 64, "max_steps": 3, "checkpoint_steps": 2}
@@ -33,15 +33,15 @@ SETTINGS = {"batch_size": 64, "max_steps": 3, "checkpoint_steps": 2}
 
 @pytest.fixture(scope="module")
 def corpus() -> Dataset:
-    return turnwise.sample_conversations(60, seed=1).select_columns(["id", "messages"])
+    return turnlens.sample_conversations(60, seed=1).select_columns(["id", "messages"])
 
 
 @pytest.fixture(scope="module")
 def whole(corpus: Dataset, tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The model of a training by default that nothing cuts."""
     folder = tmp_path_factory.mktemp("whole") / "model"
-    trained = turnwise.train(corpus, settings=SETTINGS, encoder=load(tiny_encoder_path), output=folder)
-    assert same(turnwise.load_encoder(folder), weights_of(trained))
+    trained = turnlens.train(corpus, settings=SETTINGS, encoder=load(tiny_encoder_path), output=folder)
+    assert same(turnlens.load_encoder(folder), weights_of(trained))
     return folder
 
 
@@ -68,22 +68,22 @@ def chosen(state: TrainingState, choose: Choose) -> TrainingState:
     return Run(None).once(choose, state)
 
 
-def load(path: Path) -> turnwise.ConversationEncoder:
-    return turnwise.load_encoder(path, device="cpu")
+def load(path: Path) -> turnlens.ConversationEncoder:
+    return turnlens.load_encoder(path, device="cpu")
 
 
-def weights_of(encoder: turnwise.ConversationEncoder) -> dict[str, torch.Tensor]:
+def weights_of(encoder: turnlens.ConversationEncoder) -> dict[str, torch.Tensor]:
     return {name: weight.clone() for name, weight in encoder.state_dict().items()}
 
 
-def same(encoder: turnwise.ConversationEncoder, weights: dict[str, torch.Tensor]) -> bool:
+def same(encoder: turnlens.ConversationEncoder, weights: dict[str, torch.Tensor]) -> bool:
     """Whether an encoder has these weights; perhaps it has learned to project its vectors besides."""
     found = encoder.state_dict()
     return all(torch.equal(found[name], weight) for name, weight in weights.items())
 
 
 def test_the_default_gives_encoder_head_centre_and_figures(whole: Path, corpus: Dataset) -> None:
-    trained = turnwise.load_encoder(whole)
+    trained = turnlens.load_encoder(whole)
     assert trained.reply_head is not None and set(trained.centre) == {"mean", "messages"}
     record = json.loads((whole / "training.json").read_text())
     assert (
@@ -179,9 +179,9 @@ def test_next_messages_are_enough_where_somebody_else_says_them(
 def test_a_run_that_was_cut_goes_on_to_the_same_model(
     whole: Path, tiny_encoder_path: Path, corpus: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def train(**how: bool) -> turnwise.ConversationEncoder:
+    def train(**how: bool) -> turnlens.ConversationEncoder:
         encoder = load(tiny_encoder_path)
-        return turnwise.train(corpus, settings=SETTINGS, encoder=encoder, output=tmp_path / "cut", **how)
+        return turnlens.train(corpus, settings=SETTINGS, encoder=encoder, output=tmp_path / "cut", **how)
 
     with monkeypatch.context() as patch:
         patch.setattr(FitReplyHead, "__call__", None)
@@ -190,7 +190,7 @@ def test_a_run_that_was_cut_goes_on_to_the_same_model(
     with monkeypatch.context() as patch:
         patch.setattr(Read, "__call__", None)  # the vectors are there
         resumed = train(resume=True)
-    expected = turnwise.load_encoder(whole)
+    expected = turnlens.load_encoder(whole)
     assert same(resumed, weights_of(expected))
     assert resumed.reply_head is not None and expected.reply_head is not None
     assert torch.equal(resumed.reply_head.context, expected.reply_head.context)
@@ -216,8 +216,8 @@ def test_bfloat16_is_the_default_where_the_processor_is_made_for_it(corpus, tiny
 
 def test_few_conversations_give_a_centre_only(tiny_encoder, corpus, caplog) -> None:
     start = weights_of(tiny_encoder)
-    with caplog.at_level(logging.WARNING, "turnwise"):
-        trained = turnwise.train(corpus.select(range(49)), encoder=tiny_encoder)
+    with caplog.at_level(logging.WARNING, "turnlens"):
+        trained = turnlens.train(corpus.select(range(49)), encoder=tiny_encoder)
     assert "too few" in caplog.text
     assert same(trained, start) and trained.centre and trained.reply_head is None
 
@@ -225,7 +225,7 @@ def test_few_conversations_give_a_centre_only(tiny_encoder, corpus, caplog) -> N
 def test_messages_of_one_speaker_are_learned_from_in_context_alone(tiny_encoder, corpus, tmp_path: Path) -> None:
     rows = [{"id": row["id"], "messages": [{**m, "role": "user"} for m in row["messages"]]} for row in corpus]
     recipe, start = dataclasses.replace(RECIPE, keep_anyway=True), weights_of(tiny_encoder)
-    trained = turnwise.train(rows, method=recipe, encoder=tiny_encoder, output=tmp_path / "model")
+    trained = turnlens.train(rows, method=recipe, encoder=tiny_encoder, output=tmp_path / "model")
     record = json.loads((tmp_path / "model" / "training.json").read_text())
     assert trained.reply_head is not None and not same(trained, start)
     assert set(record["learned"]) == {"context"} and "projected" not in record
@@ -241,7 +241,7 @@ def test_the_vectors_of_later_steps_are_those_of_the_projecting_encoder(tiny_enc
         np.testing.assert_allclose(state.vectors["held_out"], state.encoder.encode_messages(texts), atol=1e-5)
 
     monkeypatch.setattr(Project, "__call__", watched)
-    turnwise.train(corpus, method=dataclasses.replace(RECIPE, bf16=False), encoder=tiny_encoder)
+    turnlens.train(corpus, method=dataclasses.replace(RECIPE, bf16=False), encoder=tiny_encoder)
     assert projected == [True]
 
 

@@ -4,9 +4,9 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from turnwise.encoders.transformer import transformer_of
-from turnwise.papers.triple_encoders.views import add_views
-from turnwise.training.interpolation import merge_weights
+from turnlens.encoders.transformer import transformer_of
+from turnlens.papers.triple_encoders.views import add_views
+from turnlens.training.interpolation import merge_weights
 
 
 def moved(path, by: float) -> SentenceTransformer:

@@ -4,19 +4,19 @@ from dataclasses import asdict
 
 import pytest
 
-import turnwise
-from turnwise._utils.names import PUBLISHED
-from turnwise.encoders.folders import BASE_ENCODER, DEFAULT_ENCODER
-from turnwise.losses.base import ConversationLoss
-from turnwise.papers.adaptation import Adaptation
-from turnwise.papers.baselines.recipes import Siamese
-from turnwise.papers.dial2vec.recipe import Dial2vec
-from turnwise.papers.dialogue_cse.loss import DialogueCSESettings
-from turnwise.papers.dialogue_cse.published import PublishedDialogueCSE
-from turnwise.papers.dialogue_cse.recipe import DialogueCSE
-from turnwise.papers.triple_encoders.c3l import C3LSettings
-from turnwise.papers.triple_encoders.recipe import C3L, CCL
-from turnwise.training.recipes import METHODS, EncoderRecipe, get_recipe, read_recipe, registry
+import turnlens
+from turnlens._utils.names import PUBLISHED
+from turnlens.encoders.folders import BASE_ENCODER, DEFAULT_ENCODER
+from turnlens.losses.base import ConversationLoss
+from turnlens.papers.adaptation import Adaptation
+from turnlens.papers.baselines.recipes import Siamese
+from turnlens.papers.dial2vec.recipe import Dial2vec
+from turnlens.papers.dialogue_cse.loss import DialogueCSESettings
+from turnlens.papers.dialogue_cse.published import PublishedDialogueCSE
+from turnlens.papers.dialogue_cse.recipe import DialogueCSE
+from turnlens.papers.triple_encoders.c3l import C3LSettings
+from turnlens.papers.triple_encoders.recipe import C3L, CCL
+from turnlens.training.recipes import METHODS, EncoderRecipe, get_recipe, read_recipe, registry
 
 
 def test_the_papers_settings() -> None:
@@ -72,7 +72,7 @@ def test_what_is_as_published_starts_from_an_encoder_that_knows_no_conversations
 
 def test_every_recipe_is_exported() -> None:
     for recipe in [*METHODS.values(), *PUBLISHED.values()]:
-        offered = turnwise.papers if ".papers." in recipe.__module__ else turnwise.training.recipes
+        offered = turnlens.papers if ".papers." in recipe.__module__ else turnlens.training.recipes
         assert getattr(offered, recipe.__name__) is recipe
 
 
@@ -181,4 +181,4 @@ def test_defaults_of_a_recipe_may_differ_from_those_of_its_loss() -> None:
 def test_settings_and_preset_belong_to_the_name_of_a_method() -> None:
     for given in ({"settings": {"max_steps": 1}}, {"preset": "paper"}):
         with pytest.raises(ValueError, match="got a DialogueCSE, which has its settings"):
-            turnwise.train([], method=DialogueCSE(), **given)
+            turnlens.train([], method=DialogueCSE(), **given)

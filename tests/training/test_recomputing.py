@@ -6,21 +6,21 @@ import pytest
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
-import turnwise
-from turnwise.encoders.forward import encode_sliced, sliced_means
-from turnwise.papers.baselines.recipes import SingleVector
-from turnwise.papers.dial2vec.recipe import Dial2vec
-from turnwise.papers.dialogue_cse.recipe import DialogueCSE
-from turnwise.papers.triple_encoders.recipe import CCL
-from turnwise.training.recomputing import recomputed_activations
-from turnwise.training.train import train
+import turnlens
+from turnlens.encoders.forward import encode_sliced, sliced_means
+from turnlens.papers.baselines.recipes import SingleVector
+from turnlens.papers.dial2vec.recipe import Dial2vec
+from turnlens.papers.dialogue_cse.recipe import DialogueCSE
+from turnlens.papers.triple_encoders.recipe import CCL
+from turnlens.training.recomputing import recomputed_activations
+from turnlens.training.train import train
 
 SHORT = {"batch_size": 4, "max_steps": 2, "max_length": 32, "frozen_layers": 0, "learning_rate": 1e-3}
 
 
 @pytest.mark.parametrize("recipe", [DialogueCSE, SingleVector, CCL, Dial2vec])
 def test_the_weights_are_the_same_to_the_last_bit(recipe, tiny_encoder_path) -> None:
-    corpus = turnwise.sample_conversations(12, seed=1).select_columns(["id", "messages"])
+    corpus = turnlens.sample_conversations(12, seed=1).select_columns(["id", "messages"])
     kept = train(corpus, method=recipe(**SHORT), encoder=tiny_encoder_path)
     again = train(corpus, method=dataclasses.replace(recipe(**SHORT), recompute=True), encoder=tiny_encoder_path)
     for name, weight in kept.state_dict().items():

@@ -10,23 +10,23 @@ import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
-import turnwise
+import turnlens
 from closeness import assert_same_vectors
-from turnwise.encoders.embed import embed_messages, write_embeddings
-from turnwise.encoders.identity import encoder_source, weights_digest
-from turnwise.encoders.reply_head import ReplyHead
-from turnwise.evaluation import TaskEvaluator
-from turnwise.replies.reply_model import ReplyModel
-from turnwise.training.embedded_messages import EmbeddedMessages
-from turnwise.training.recipes import ReplyHeadRecipe
-from turnwise.training.reply_head import fit_reply_head
+from turnlens.encoders.embed import embed_messages, write_embeddings
+from turnlens.encoders.identity import encoder_source, weights_digest
+from turnlens.encoders.reply_head import ReplyHead
+from turnlens.evaluation import TaskEvaluator
+from turnlens.replies.reply_model import ReplyModel
+from turnlens.training.embedded_messages import EmbeddedMessages
+from turnlens.training.recipes import ReplyHeadRecipe
+from turnlens.training.reply_head import fit_reply_head
 
 RECIPE = ReplyHeadRecipe(batch_size=8, epochs=3, context_turns=4)
 
 
 @pytest.fixture
 def corpus() -> Dataset:
-    return turnwise.sample_conversations(40, seed=1).select_columns(["id", "messages"])
+    return turnlens.sample_conversations(40, seed=1).select_columns(["id", "messages"])
 
 
 def weights(encoder: SentenceTransformer) -> dict[str, torch.Tensor]:
@@ -41,36 +41,36 @@ def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
 
 def test_a_head_beside_an_encoder_that_stays(tiny_encoder, tiny_encoder_path, corpus, tmp_path: Path) -> None:
     before = {name: weight.clone() for name, weight in tiny_encoder.state_dict().items()}
-    trained = turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder, output=tmp_path / "model")
+    trained = turnlens.train(corpus, method=RECIPE, encoder=tiny_encoder, output=tmp_path / "model")
     assert same(before, trained.state_dict())
-    assert same(weights(trained), weights(turnwise.load_encoder(tmp_path / "model")))
+    assert same(weights(trained), weights(turnlens.load_encoder(tmp_path / "model")))
     stock = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     assert_same_vectors(stock.encode(["my card"]), tiny_encoder.encode(["my card"]))
     record = json.loads((tmp_path / "model" / "training.json").read_text())
     assert record["level"] == "reply" and len(record["loss"]) == 3
     assert record["loss"][-1]["held_out"] < record["loss"][0]["held_out"] or len(record["loss"]) > 1
     card = (tmp_path / "model" / "README.md").read_text()
-    assert "turnwise.ReplyModel" in card and "prompt_name" not in card
+    assert "turnlens.ReplyModel" in card and "prompt_name" not in card
     assert not list(tmp_path.glob("model.*"))  # nothing of the way is left
 
 
 def test_the_last_batch_may_have_fewer_negatives_than_asked_for(tiny_encoder) -> None:
-    rows = turnwise.sample_conversations(65, seed=1)
+    rows = turnlens.sample_conversations(65, seed=1)
     recipe = ReplyHeadRecipe(batch_size=64, epochs=2, negatives=9, held_out=0.0)  # 64 conversations, and 1
-    trained = turnwise.train(rows, method=recipe, encoder=tiny_encoder)
+    trained = turnlens.train(rows, method=recipe, encoder=tiny_encoder)
     assert all(weight.isfinite().all() for weight in weights(trained).values())
 
 
 @pytest.mark.parametrize("setting", ["bf16", "max_length", "gradient_accumulation_steps", "checkpoint_steps"])
 def test_settings_of_running_an_encoder_are_refused(setting: str) -> None:
     with pytest.raises(ValueError, match=f"reply-head has no setting '{setting}': leave it out, or choose from"):
-        turnwise.training.get_recipe("reply-head", settings={setting: 2})
+        turnlens.training.get_recipe("reply-head", settings={setting: 2})
     with pytest.raises(TypeError, match=setting):
         ReplyHeadRecipe(**{setting: 2})
 
 
 def test_the_same_seed_gives_the_same_head(tiny_encoder_path, corpus) -> None:
-    one, other = (weights(turnwise.train(corpus, method=RECIPE, encoder=str(tiny_encoder_path))) for _ in range(2))
+    one, other = (weights(turnlens.train(corpus, method=RECIPE, encoder=str(tiny_encoder_path))) for _ in range(2))
     assert same(one, other)
 
 
@@ -125,17 +125,17 @@ def test_vectors_that_are_already_there(tiny_encoder, corpus, tmp_path: Path) ->
     what = {"encoder": encoder_source(tiny_encoder), "weights": weights_digest(tiny_encoder)}
     path = tmp_path / "vectors.parquet"
     write_embeddings(partial(embed_messages, tiny_encoder), what, corpus, path)
-    from_vectors = weights(turnwise.train(path, method=RECIPE, encoder=tiny_encoder))
-    assert same(from_vectors, weights(turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder)))
+    from_vectors = weights(turnlens.train(path, method=RECIPE, encoder=tiny_encoder))
+    assert same(from_vectors, weights(turnlens.train(corpus, method=RECIPE, encoder=tiny_encoder)))
     other = SentenceTransformer(modules=list(tiny_encoder), device="cpu")
     with torch.no_grad():
         next(other.parameters()).add_(1.0)
     with pytest.raises(ValueError, match="give the encoder that made them"):
-        turnwise.train(path, method=RECIPE, encoder=other)
+        turnlens.train(path, method=RECIPE, encoder=other)
 
 
 def test_embedding_goes_on_where_it_was_cut_off(tiny_encoder_path, corpus, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("turnwise.encoders.embed._CONVERSATIONS_IN_PART", 10)
+    monkeypatch.setattr("turnlens.encoders.embed._CONVERSATIONS_IN_PART", 10)
     original, calls = embed_messages, []
 
     def cut_off(encoder, rows):
@@ -144,16 +144,16 @@ def test_embedding_goes_on_where_it_was_cut_off(tiny_encoder_path, corpus, tmp_p
             raise RuntimeError("power cut")
         return original(encoder, rows)
 
-    monkeypatch.setattr("turnwise.training.reply_head.embed_messages", cut_off)
+    monkeypatch.setattr("turnlens.training.reply_head.embed_messages", cut_off)
     path = str(tiny_encoder_path)
     with pytest.raises(RuntimeError, match="power cut"):
-        turnwise.train(corpus, method=RECIPE, encoder=path, output=tmp_path / "model")
+        turnlens.train(corpus, method=RECIPE, encoder=path, output=tmp_path / "model")
     with pytest.raises(FileExistsError, match="--resume"):
-        turnwise.train(corpus, method=RECIPE, encoder=path, output=tmp_path / "model")
-    trained = turnwise.train(corpus, method=RECIPE, encoder=path, output=tmp_path / "model", resume=True)
+        turnlens.train(corpus, method=RECIPE, encoder=path, output=tmp_path / "model")
+    trained = turnlens.train(corpus, method=RECIPE, encoder=path, output=tmp_path / "model", resume=True)
     assert calls == [10, 10, 10, 10, 10]  # the first two parts are not embedded again
     whole = weights(
-        turnwise.train(corpus, method=RECIPE, encoder=path)
+        turnlens.train(corpus, method=RECIPE, encoder=path)
     )  # in one part, so padded otherwise: all but the last bits
     for name, weight in weights(trained).items():
         torch.testing.assert_close(weight, whole[name], atol=1e-4, rtol=0)
@@ -167,14 +167,14 @@ def test_finished_vectors_are_taken_for_the_same_conversations_only(
 
     path, output = str(tiny_encoder_path), tmp_path / "model"
     with monkeypatch.context() as patch:
-        patch.setattr("turnwise.training.reply_head.fit_reply_head", cut_off)
+        patch.setattr("turnlens.training.reply_head.fit_reply_head", cut_off)
         with pytest.raises(RuntimeError, match="power cut"):
-            turnwise.train(corpus, method=RECIPE, encoder=path, output=output)
+            turnlens.train(corpus, method=RECIPE, encoder=path, output=output)
     with pytest.raises(ValueError, match=r"other settings, start over with --force \(conversations: was 40 .* is 30 "):
-        turnwise.train(corpus.select(range(30)), method=RECIPE, encoder=path, output=output, resume=True)
-    monkeypatch.setattr("turnwise.training.reply_head.write_embeddings", cut_off)  # nothing is embedded again
-    trained = turnwise.train(corpus, method=RECIPE, encoder=path, output=output, resume=True)
-    assert same(weights(trained), weights(turnwise.train(corpus, method=RECIPE, encoder=path)))
+        turnlens.train(corpus.select(range(30)), method=RECIPE, encoder=path, output=output, resume=True)
+    monkeypatch.setattr("turnlens.training.reply_head.write_embeddings", cut_off)  # nothing is embedded again
+    trained = turnlens.train(corpus, method=RECIPE, encoder=path, output=output, resume=True)
+    assert same(weights(trained), weights(turnlens.train(corpus, method=RECIPE, encoder=path)))
 
 
 @pytest.mark.parametrize(
@@ -186,10 +186,10 @@ def test_finished_vectors_are_taken_for_the_same_conversations_only(
 )
 def test_too_few_conversations(tiny_encoder, rows, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        turnwise.train(Dataset.from_list(rows), method=RECIPE, encoder=tiny_encoder)
+        turnlens.train(Dataset.from_list(rows), method=RECIPE, encoder=tiny_encoder)
 
 
 def test_no_validation_beside_the_conversations_held_out(tiny_encoder, corpus) -> None:
     evaluator = TaskEvaluator("next-message", corpus)
     with pytest.raises(ValueError, match="held out"):
-        turnwise.train(corpus, method=RECIPE, encoder=tiny_encoder, evaluator=evaluator)
+        turnlens.train(corpus, method=RECIPE, encoder=tiny_encoder, evaluator=evaluator)

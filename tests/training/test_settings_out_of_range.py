@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from turnwise.losses import ComposedSettings
-from turnwise.training.recipes import get_recipe
+from turnlens.losses import ComposedSettings
+from turnlens.training.recipes import get_recipe
 
 # Method -> settings, and a part of the message.
 REFUSED: dict[str, list[tuple[dict[str, Any], str]]] = {

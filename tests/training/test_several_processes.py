@@ -16,8 +16,8 @@ from datasets import Dataset
 from safetensors.torch import load_file
 from typer.testing import CliRunner
 
-from turnwise.cli.main import app
-from turnwise.collators.texts import TextCollator
+from turnlens.cli.main import app
+from turnlens.collators.texts import TextCollator
 
 _WORKER = Path(__file__).parent / "torchrun_worker.py"
 _PROCESSES, _BATCH, _ACCUMULATED = 2, 2, 2
@@ -55,7 +55,7 @@ def whole(chats: Path, tiny_encoder_path: Path, folder: Path) -> Path:
 
 
 def arguments(chats: Path, encoder: Path, output: Path) -> list[str]:
-    """Of turnwise: train for two epochs of three steps, with a checkpoint at every second."""
+    """Of turnlens: train for two epochs of three steps, with a checkpoint at every second."""
     settings = {
         "batch_size": _BATCH,
         "gradient_accumulation_steps": _ACCUMULATED,
@@ -126,7 +126,7 @@ def test_ray_gives_the_weights_of_torchrun_though_a_worker_is_killed(
     chats, tiny_encoder_path, whole, tmp_path, monkeypatch, only_cluster
 ) -> None:
     pytest.importorskip("ray.train.torch", reason="needs the extra ray")
-    from turnwise.distributed import ray_training
+    from turnlens.distributed import ray_training
 
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setattr(ray_training, "_in_worker", killing_once(tmp_path / "killed"))
@@ -142,7 +142,7 @@ def killing_once(sign: Path) -> Callable[[dict[str, Any]], None]:
     """Workers of which the second dies while it makes a batch of step 5, the first time that it gets there."""
 
     def killed(config: dict[str, Any]) -> None:
-        from turnwise.distributed.ray_training import _in_worker
+        from turnlens.distributed.ray_training import _in_worker
 
         batches, original = 0, TextCollator.__call__
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-import turnwise
-from turnwise.collators import TextCollator
+import turnlens
+from turnlens.collators import TextCollator
 
 _PAGE = Path(__file__).parents[2] / "docs" / "training-at-scale.md"
 
@@ -18,7 +18,7 @@ _PAGE = Path(__file__).parents[2] / "docs" / "training-at-scale.md"
 @pytest.fixture
 def recipe(tmp_path: Path, tiny_encoder_path: Path) -> Callable[[Path], None]:
     """Runs the recipe on four local files in three parts, from the tiny encoder, into a folder."""
-    conversations = turnwise.sample_conversations(44)
+    conversations = turnlens.sample_conversations(44)
     for number in range(4):
         part = conversations.select(range(11 * number, 11 * (number + 1)))
         part.to_json(str(tmp_path / f"day-{number}.jsonl"))

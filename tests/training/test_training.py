@@ -18,25 +18,25 @@ from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer, models
 from transformers import AlbertConfig, AlbertModel, PreTrainedTokenizerFast
 
-import turnwise
+import turnlens
 from closeness import assert_same_vectors
-from turnwise._compat import attention_of
-from turnwise._utils.files import only_writer
-from turnwise.collators.texts import TextCollator
-from turnwise.papers.adaptation import Adaptation
-from turnwise.papers.baselines.recipes import Siamese, SingleVector
-from turnwise.papers.dialogue_cse.recipe import DialogueCSE
-from turnwise.papers.triple_encoders.views import encode_view
-from turnwise.training.checkpoints import LOSS_FILE
-from turnwise.training.freezing import no_attention_dropout
-from turnwise.training.precision import runs_in_bf16
-from turnwise.training.recipes import InContext, get_recipe
-from turnwise.training.train import train
+from turnlens._compat import attention_of
+from turnlens._utils.files import only_writer
+from turnlens.collators.texts import TextCollator
+from turnlens.papers.adaptation import Adaptation
+from turnlens.papers.baselines.recipes import Siamese, SingleVector
+from turnlens.papers.dialogue_cse.recipe import DialogueCSE
+from turnlens.papers.triple_encoders.views import encode_view
+from turnlens.training.checkpoints import LOSS_FILE
+from turnlens.training.freezing import no_attention_dropout
+from turnlens.training.precision import runs_in_bf16
+from turnlens.training.recipes import InContext, get_recipe
+from turnlens.training.train import train
 
 
 @pytest.fixture
 def corpus() -> Dataset:
-    return turnwise.sample_conversations(24, seed=1).select_columns(["id", "messages"])
+    return turnlens.sample_conversations(24, seed=1).select_columns(["id", "messages"])
 
 
 SHORT = {"batch_size": 4, "max_steps": 6, "max_length": 16, "checkpoint_steps": 2, "learning_rate": 1e-3}
@@ -132,7 +132,7 @@ def test_a_run_that_is_cut_after_its_last_step_takes_no_further_one(
     recipe = DialogueCSE(**{**SHORT, "max_steps": 4, "checkpoint_steps": 2})
     train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "whole")
     with monkeypatch.context() as patch:
-        patch.setattr("turnwise.training.learning.interpolate_weights", lambda *given: power_cut())
+        patch.setattr("turnlens.training.learning.interpolate_weights", lambda *given: power_cut())
         with pytest.raises(RuntimeError, match="power cut"):
             train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "cut")
     assert (tmp_path / "cut.run" / "training" / "checkpoint-4" / LOSS_FILE).is_file()
@@ -171,7 +171,7 @@ def test_an_output_among_what_is_read_is_refused(corpus, tiny_encoder_path, tmp_
         train(tmp_path, method="dialogue-cse", encoder=tiny_encoder_path, output=tmp_path / "model")
 
 
-def test_saved_models_load_where_turnwise_cannot_be_imported(
+def test_saved_models_load_where_turnlens_cannot_be_imported(
     corpus, tiny_encoder, with_views, tiny_encoder_path, tmp_path
 ) -> None:
     trained = train(
@@ -180,7 +180,7 @@ def test_saved_models_load_where_turnwise_cannot_be_imported(
     with_views(tiny_encoder, "c3l").save_pretrained(str(tmp_path / "views"), create_model_card=False)
     script = """
 import json, sys
-sys.modules["turnwise"] = None  # importing it fails
+sys.modules["turnlens"] = None  # importing it fails
 from sentence_transformers import SentenceTransformer
 trained, with_views = (SentenceTransformer(path, device="cpu") for path in sys.argv[1:3])
 views = [with_views.encode(sys.argv[3:], prompt_name=name) for name in ("before1_other", "before2_same", "after")]

@@ -9,9 +9,9 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
-import turnwise
-from turnwise.collators import TextCollator
-from turnwise.papers.dialogue_cse.recipe import DialogueCSE
+import turnlens
+from turnlens.collators import TextCollator
+from turnlens.papers.dialogue_cse.recipe import DialogueCSE
 
 SHORT = {"batch_size": 4, "max_length": 16, "checkpoint_steps": 2, "learning_rate": 1e-3}
 
@@ -36,7 +36,7 @@ class Falling(BaseEvaluator):
 
 @pytest.fixture
 def corpus() -> Dataset:
-    return turnwise.sample_conversations(24, seed=1).select_columns(["id", "messages"])
+    return turnlens.sample_conversations(24, seed=1).select_columns(["id", "messages"])
 
 
 def same(encoder: SentenceTransformer, weights: dict[str, torch.Tensor]) -> bool:
@@ -47,7 +47,7 @@ def same(encoder: SentenceTransformer, weights: dict[str, torch.Tensor]) -> bool
 def test_the_best_step_by_validation_is_kept(tiny_encoder, corpus, tmp_path: Path, greater_is_better: bool) -> None:
     evaluator = Falling(best=2, greater_is_better=greater_is_better)
     recipe = DialogueCSE(**SHORT, max_steps=7)
-    trained = turnwise.train(
+    trained = turnlens.train(
         corpus, method=recipe, encoder=tiny_encoder, output=tmp_path / "model", evaluator=evaluator
     )
     assert len(evaluator.seen) == 4  # after 2, 4 and 6 steps, and the last
@@ -61,7 +61,7 @@ def test_the_best_step_by_validation_is_kept(tiny_encoder, corpus, tmp_path: Pat
 
 def test_the_last_step_may_be_the_best(tiny_encoder, corpus) -> None:
     evaluator = Falling(best=2)
-    trained = turnwise.train(
+    trained = turnlens.train(
         corpus, method=DialogueCSE(**SHORT, max_steps=3), encoder=tiny_encoder, evaluator=evaluator
     )
     assert len(evaluator.seen) == 2
@@ -71,8 +71,8 @@ def test_the_last_step_may_be_the_best(tiny_encoder, corpus) -> None:
 def test_the_best_step_with_turn_tables(tiny_encoder, corpus) -> None:
     evaluator = Falling(best=1)
     settings = {"max_steps": 2, "checkpoint_steps": 1, "turn_inputs": True, "negatives_per_dialogue": 1}
-    recipe = turnwise.training.get_recipe("dial2vec", settings={**settings, "learning_rate": 1e-2})
-    turnwise.train(corpus, method=recipe, encoder=tiny_encoder, evaluator=evaluator)
+    recipe = turnlens.training.get_recipe("dial2vec", settings={**settings, "learning_rate": 1e-2})
+    turnlens.train(corpus, method=recipe, encoder=tiny_encoder, evaluator=evaluator)
     tables = [name for name in evaluator.seen[0] if "turn_tables" in name and "weight" in name]
     assert tables and any(not torch.equal(evaluator.seen[0][name], evaluator.seen[1][name]) for name in tables)
 
@@ -80,7 +80,7 @@ def test_the_best_step_with_turn_tables(tiny_encoder, corpus) -> None:
 def test_a_validated_run_goes_on_and_keeps_the_best(tiny_encoder_path, corpus, tmp_path, monkeypatch) -> None:
     whole = Falling(best=1)
     recipe = DialogueCSE(**SHORT, max_steps=6)
-    expected = turnwise.train(
+    expected = turnlens.train(
         corpus, method=recipe, encoder=str(tiny_encoder_path), output=tmp_path / "whole", evaluator=whole
     )
     original, calls = TextCollator.__call__, []
@@ -94,7 +94,7 @@ def test_a_validated_run_goes_on_and_keeps_the_best(tiny_encoder_path, corpus, t
     with monkeypatch.context() as patch:
         patch.setattr(TextCollator, "__call__", cut_off)
         with pytest.raises(RuntimeError, match="power cut"):
-            turnwise.train(
+            turnlens.train(
                 corpus,
                 method=recipe,
                 encoder=str(tiny_encoder_path),
@@ -104,7 +104,7 @@ def test_a_validated_run_goes_on_and_keeps_the_best(tiny_encoder_path, corpus, t
     rest = Falling(best=1)
     rest.seen = [{}]  # the step that was evaluated before the cut
     with pytest.raises(ValueError, match=r"validation\.best: was 1, is 2"):
-        turnwise.train(
+        turnlens.train(
             corpus,
             method=recipe,
             encoder=str(tiny_encoder_path),
@@ -112,7 +112,7 @@ def test_a_validated_run_goes_on_and_keeps_the_best(tiny_encoder_path, corpus, t
             resume=True,
             evaluator=Falling(2),
         )
-    vectors = turnwise.train(
+    vectors = turnlens.train(
         corpus, method=recipe, encoder=str(tiny_encoder_path), output=tmp_path / "model", resume=True, evaluator=rest
     )
     assert same(vectors, expected.state_dict())

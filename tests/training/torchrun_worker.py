@@ -1,6 +1,6 @@
-"""`turnwise`, but it writes down which conversations this process is given, and can be killed at one of its batches.
+"""`turnlens`, but it writes down which conversations this process is given, and can be killed at one of its batches.
 
-Run by torchrun: LOG, the batch at which the second process kills itself (0 for none), and the arguments of turnwise.
+Run by torchrun: LOG, the batch at which the second process kills itself (0 for none), and the arguments of turnlens.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from turnwise.cli.main import main
-from turnwise.collators.texts import TextCollator
+from turnlens.cli.main import main
+from turnlens.collators.texts import TextCollator
 
 
 def run(log: str, fatal: int, arguments: list[str]) -> None:
@@ -27,7 +27,7 @@ def run(log: str, fatal: int, arguments: list[str]) -> None:
         return original(self, rows)
 
     TextCollator.__call__ = collate  # type: ignore[method-assign]
-    sys.argv = ["turnwise", *arguments]
+    sys.argv = ["turnlens", *arguments]
     main()
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from turnwise.encoders.vector_files import write_vectors
-from turnwise.explorer.tables import write_table
+from turnlens.encoders.vector_files import write_vectors
+from turnlens.explorer.tables import write_table
 
 HOSTILE = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"]
 HARMLESS = ["a = b", "5-3", "", None]

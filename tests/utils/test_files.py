@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from safetensors import SafetensorError
 
-from turnwise._utils.files import atomic_path, check_file, check_folder, existing_file, only_writer
-from turnwise._utils.optional import require
+from turnlens._utils.files import atomic_path, check_file, check_folder, existing_file, only_writer
+from turnlens._utils.optional import require
 
 
 def test_a_file_appears_only_when_complete(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_only_models_are_overwritten(tmp_path: Path) -> None:
 
 
 def test_a_missing_optional_dependency_names_its_extra() -> None:
-    with pytest.raises(ImportError, match=r"pip install 'turnwise\[baselines\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'turnlens\[baselines\]'"):
         require("no_such_module", "baselines")
 
 
@@ -117,7 +117,7 @@ TORCH_ON_A_FULL_DISK = "[enforce fail at inline_container.cc:672] . unexpected p
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from turnwise._utils.files import atomic_path
+from turnlens._utils.files import atomic_path
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)

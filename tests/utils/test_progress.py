@@ -6,8 +6,8 @@ import logging
 from rich.logging import RichHandler
 from rich.table import Table
 
-from turnwise._utils import progress
-from turnwise._utils.progress import SafeConsole, progress_bar
+from turnlens._utils import progress
+from turnlens._utils.progress import SafeConsole, progress_bar
 
 HOSTILE = "a\x1b]0;title\x07b\x9b31mc\rd\x08e\x7ff\tg\nh"
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 
-from turnwise._utils.strict_json import strict_json
+from turnlens._utils.strict_json import strict_json
 
 
 def test_numbers_that_json_does_not_know_become_null_and_are_counted() -> None:

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-import turnwise
-from turnwise._utils.texts import listed
-from turnwise.data import Columns, Redaction
-from turnwise.encoders.contexts import encode_contexts
-from turnwise.errors import ConversationError
-from turnwise.evaluation import build_retrieval_task, build_sequences, evaluate_next_message, labelled_conversations
-from turnwise.evaluation.replies.sequences import EmbeddedSequences
-from turnwise.papers import planning
-from turnwise.papers.baselines import TfIdf
-from turnwise.replies.reply_model import ReplyModel
+import turnlens
+from turnlens._utils.texts import listed
+from turnlens.data import Columns, Redaction
+from turnlens.encoders.contexts import encode_contexts
+from turnlens.errors import ConversationError
+from turnlens.evaluation import build_retrieval_task, build_sequences, evaluate_next_message, labelled_conversations
+from turnlens.evaluation.replies.sequences import EmbeddedSequences
+from turnlens.papers import planning
+from turnlens.papers.baselines import TfIdf
+from turnlens.replies.reply_model import ReplyModel
 
 
 def test_lists_of_any_kind_are_taken() -> None:
@@ -45,8 +45,8 @@ def test_something_else_than_texts_is_an_error_with_its_place() -> None:
     [
         ("ignore", lambda encoder, talks: Columns(ignore="secret")),
         ("patterns", lambda encoder, talks: Redaction(patterns="emails")),
-        ("encoders", lambda encoder, talks: turnwise.merge("model")),
-        ("encoders", lambda encoder, talks: turnwise.merge(Path("model"))),
+        ("encoders", lambda encoder, talks: turnlens.merge("model")),
+        ("encoders", lambda encoder, talks: turnlens.merge(Path("model"))),
         ("texts", lambda encoder, talks: ReplyModel(encoder).encode_candidates("yes")),
         ("texts", lambda encoder, talks: encode_contexts(encoder, ["yes"])),
         ("texts", lambda encoder, talks: TfIdf().fit(talks).encode_messages("yes")),

@@ -10,7 +10,7 @@ import pytest
 from format_cases import read, write
 from samples import CHATGPT, CHATGPT_OLD, CLAUDE, CLAUDE_OLD, HELLO, NIHAO, SHALOM, said
 
-from turnwise.errors import ConversationError
+from turnlens.errors import ConversationError
 
 
 def test_chatgpt_reads_the_branch_shown_last(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from call_logs import LOGS, SAID
 from format_cases import read, turns, write
 from samples import CALLS, HELLO, NIHAO, SALAM, SHALOM, lines
 
-from turnwise.errors import ConversationError
+from turnlens.errors import ConversationError
 
 
 def _said(path: Path, *records: Any) -> list[list[tuple[str, str]]]:

@@ -14,8 +14,8 @@ import pytest
 from format_cases import read, turns, write
 from samples import ANTHROPIC, OPENAI_PARTS, SALAM, SHALOM, lines
 
-from turnwise.data.reading import json_text
-from turnwise.errors import ConversationError
+from turnlens.data.reading import json_text
+from turnlens.errors import ConversationError
 
 
 def test_sharegpt(tmp_path: Path) -> None:

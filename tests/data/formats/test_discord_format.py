@@ -8,7 +8,7 @@ import pytest
 from format_cases import read, write
 from samples import DISCORD, HELLO, SALAM
 
-from turnwise.errors import ConversationError
+from turnlens.errors import ConversationError
 
 
 def test_discord(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import pytest
 from exports import ANSWERED, ASKED, FILES, NOTE
 from format_cases import read, write
 
-from turnwise.data.conversations import read_conversations
-from turnwise.data.reading.export_names import EXPORTS
-from turnwise.errors import ConversationError
+from turnlens.data.conversations import read_conversations
+from turnlens.data.reading.export_names import EXPORTS
+from turnlens.errors import ConversationError
 
 _NAMES_ONLY = {"Discord's CSV", "Telegram", "Teams", "Skype"}
 

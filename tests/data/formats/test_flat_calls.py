@@ -10,7 +10,7 @@ import pytest
 from format_cases import read, turns, write
 from samples import lines
 
-from turnwise.errors import ConversationError
+from turnlens.errors import ConversationError
 
 _ASKED, _ANSWERED = ("Where is it?", "Why?"), ("There.", "So.")
 

@@ -8,9 +8,9 @@ import pytest
 from format_cases import read, write
 from samples import MBOX
 
-from turnwise.data.reading.html_text import html_text
-from turnwise.data.reading.quotes import own_text
-from turnwise.errors import ConversationError
+from turnlens.data.reading.html_text import html_text
+from turnlens.data.reading.quotes import own_text
+from turnlens.errors import ConversationError
 
 
 def test_threads_in_the_order_of_their_dates(tmp_path: Path) -> None:

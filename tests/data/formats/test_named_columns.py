@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from format_cases import without_none, write
 
-from turnwise.data.conversations import convert_conversations, read_conversations
-from turnwise.data.reading.columns import Columns
-from turnwise.errors import ConversationError
+from turnlens.data.conversations import convert_conversations, read_conversations
+from turnlens.data.reading.columns import Columns
+from turnlens.errors import ConversationError
 
 TICKETS = "conversation=Ticket,speaker=Author Type,text=Body,time=Sent"
 

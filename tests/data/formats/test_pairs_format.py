@@ -9,7 +9,7 @@ import pytest
 from format_cases import read, turns, write
 from samples import HELLO, NIHAO, lines
 
-from turnwise.errors import ConversationError
+from turnlens.errors import ConversationError
 
 
 @pytest.mark.parametrize(

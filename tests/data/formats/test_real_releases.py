@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from format_cases import read
 
-DATA = Path(os.environ.get("TURNWISE_DATA", Path(__file__).parents[3] / "../shared/data"))
+DATA = Path(os.environ.get("TURNLENS_DATA", Path(__file__).parents[3] / "../shared/data"))
 
 
 def sample(name: str) -> Path:
     path = DATA / name
     if not path.exists():
-        pytest.skip(f"no {name} in {DATA} (set TURNWISE_DATA)")
+        pytest.skip(f"no {name} in {DATA} (set TURNLENS_DATA)")
     return path
 
 

@@ -9,7 +9,7 @@ import pytest
 from format_cases import read, write
 from samples import HELLO, SHALOM, SLACK_DAY, write_slack_export
 
-from turnwise.errors import ConversationError
+from turnlens.errors import ConversationError
 
 
 def said(folder: Path) -> dict[str, list[tuple[str, str]]]:

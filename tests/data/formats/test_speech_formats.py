@@ -9,7 +9,7 @@ import pytest
 from format_cases import read, write
 from samples import ASSEMBLYAI, HELLO, NIHAO, SALAM, SHALOM, SRT, TRANSCRIPT, VTT, WHISPER, WHISPER_CPP, WHISPERX
 
-from turnwise.errors import ConversationError
+from turnlens.errors import ConversationError
 
 
 def message(role: str, content: str, start: float, end: float) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 from format_cases import read, write
 from samples import INTERCOM, SALAM, ZENDESK, lines
 
-from turnwise.errors import ConversationError
+from turnlens.errors import ConversationError
 
 
 def test_intercom(tmp_path: Path) -> None:

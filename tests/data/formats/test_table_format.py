@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from format_cases import read, write
 
-from turnwise.errors import ConversationError
-from turnwise.explorer.tables import write_table
+from turnlens.errors import ConversationError
+from turnlens.explorer.tables import write_table
 
 
 def test_table_gathers_scattered_rows_in_file_order(tmp_path: Path) -> None:

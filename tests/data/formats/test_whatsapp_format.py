@@ -9,7 +9,7 @@ import pytest
 from format_cases import read, write
 from samples import HELLO, SALAM, SHALOM, WHATSAPP_ANDROID, WHATSAPP_IOS
 
-from turnwise.errors import ConversationError
+from turnlens.errors import ConversationError
 
 
 def test_ios(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_the_order_of_day_and_month_is_that_of_the_file(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, dates: list[str], first: str, order: str | None
 ) -> None:
     text = "".join(f"{date}, 10:00 - Ann: hello\n" for date in dates)
-    with caplog.at_level(logging.WARNING, logger="turnwise"):
+    with caplog.at_level(logging.WARNING, logger="turnlens"):
         (row,) = read(write(tmp_path / "chat.txt", text))
     assert row["messages"][0]["time"] == f"{first}T10:00:00"
     assert row.get("date_order") == order

@@ -12,10 +12,10 @@ import pytest
 from format_cases import read, turns
 from samples import WHATSAPP_IOS, write_slack_export
 
-from turnwise.data.conversations import convert_conversations, read_conversations
-from turnwise.data.reading.archives import _folder
-from turnwise.distributed.inputs import find_inputs
-from turnwise.errors import ConversationError
+from turnlens.data.conversations import convert_conversations, read_conversations
+from turnlens.data.reading.archives import _folder
+from turnlens.distributed.inputs import find_inputs
+from turnlens.errors import ConversationError
 
 CHAT = json.dumps({"messages": turns("hello", "hi")})
 
@@ -84,7 +84,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
 
 
 def test_bombs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TURNWISE_MAX_LINE_MB", "1")
+    monkeypatch.setenv("TURNLENS_MAX_LINE_MB", "1")
     bomb = packed(tmp_path / "bomb.zip", {f"{number}.jsonl": b" " * (33 << 20) for number in range(2)})
     with pytest.raises(ConversationError, match=r"bomb\.zip: what is packed in it is larger than 64 MB"):
         read(bomb)

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from chat_cases import chat, write_jsonl
 
-from turnwise.data.conversations import read_conversations
-from turnwise.errors import ConversationError
+from turnlens.data.conversations import read_conversations
+from turnlens.errors import ConversationError
 
 GOOD = json.dumps(chat("hello"))
 
@@ -160,7 +160,7 @@ def test_skipping_keeps_the_rest_and_reports_each_time(tmp_path: Path, caplog: p
     path = write_jsonl(tmp_path / "chat.jsonl", [chat("good", id="a"), *[chat()] * 25, chat("good", id="b")])
     for _ in range(2):  # the second reading comes from the cache
         caplog.clear()
-        with caplog.at_level(logging.WARNING, logger="turnwise"):
+        with caplog.at_level(logging.WARNING, logger="turnlens"):
             conversations = read_conversations(path, on_error="skip")
         assert list(conversations["id"]) == ["a", "b"]
         assert "skipped 25 bad rows, kept 2 conversations" in caplog.text

@@ -10,7 +10,7 @@ import pytest
 from format_cases import MULTIWOZ_ROWS, multiwoz_file, read, turns, write
 from samples import CHATGPT, CLAUDE
 
-from turnwise.errors import ConversationError
+from turnlens.errors import ConversationError
 
 
 def test_companions_in_a_folder_are_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -21,7 +21,7 @@ def test_companions_in_a_folder_are_passed_over(tmp_path: Path, caplog: pytest.L
     write(tmp_path / "train" / "taxi_db.json", [{"phone": "1"}])
     write(tmp_path / "train" / "doc2dial_doc.json", {"doc_data": {}})
     rows = [{**row, "split": split} for row, split in zip(MULTIWOZ_ROWS, ("dev", "train"))]
-    with caplog.at_level(logging.INFO, logger="turnwise"):
+    with caplog.at_level(logging.INFO, logger="turnlens"):
         assert read(tmp_path) == rows
     messages = [record.getMessage() for record in caplog.records if record.levelno == logging.INFO]
     passed = [message for message in messages if message.startswith("passed over ")]
@@ -64,7 +64,7 @@ def test_models_and_unfinished_runs_in_a_folder_are_passed_over(
     write(tmp_path / "chats.jsonl", json.dumps({"id": "1", "messages": turns("hello")}))
     for name in (shown_by, "config.json", "1_Pooling/config.json", "vocab.txt"):
         write(tmp_path / "runs" / "model" / name, {"a": 1})
-    with caplog.at_level(logging.INFO, logger="turnwise"):
+    with caplog.at_level(logging.INFO, logger="turnlens"):
         assert [row["id"] for row in read(tmp_path)] == ["1"]
     assert f"passed over {tmp_path / 'runs' / 'model' / 'vocab.txt'}: part of a model" in caplog.text
     with pytest.raises(ConversationError, match="the folder holds no conversations"):

@@ -10,9 +10,9 @@ import pytest
 from format_cases import read, turns, without_none
 from samples import HELLO, NIHAO, SALAM
 
-from turnwise.data.conversations import read_conversations
-from turnwise.data.reading.standard_input import ending_of
-from turnwise.errors import ConversationError
+from turnlens.data.conversations import read_conversations
+from turnlens.data.reading.standard_input import ending_of
+from turnlens.errors import ConversationError
 
 TABLE = f'Ticket ID\tAuthor\tText\n1\tann\t{HELLO}\n1\tben\t"{NIHAO}\n{SALAM}"\n'
 

@@ -13,8 +13,8 @@ import pytest
 from format_cases import read, write
 from openpyxl import Workbook
 
-from turnwise.data.conversations import read_conversations
-from turnwise.errors import ConversationError
+from turnlens.data.conversations import read_conversations
+from turnlens.errors import ConversationError
 
 HEADER = ["Ticket ID", "Author", "Text", "Sent at", "Paid"]
 ROWS = [
@@ -98,7 +98,7 @@ def test_bad_workbooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             read(tmp_path / name)
     with zipfile.ZipFile(tmp_path / "bomb.xlsx", "w", zipfile.ZIP_DEFLATED) as parts:
         parts.writestr("xl/sharedStrings.xml", b" " * (17 << 20))
-    monkeypatch.setenv("TURNWISE_MAX_LINE_MB", "1")
+    monkeypatch.setenv("TURNLENS_MAX_LINE_MB", "1")
     with pytest.raises(ConversationError, match="the unpacked workbook is larger than 1 MB"):
         read(tmp_path / "bomb.xlsx")
 
@@ -152,7 +152,7 @@ def test_a_workbook_that_takes_far_more_than_its_size_is_refused(tmp_path: Path,
 
 
 def test_one_long_string_in_many_cells_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TURNWISE_MAX_LINE_MB", "1")
+    monkeypatch.setenv("TURNLENS_MAX_LINE_MB", "1")
     string = "<si><t>" + "x" * 500_000 + "</t></si>"
     rows = "<row>" + '<c t="s"><v>0</v></c>' * 40 + "</row>"
     with pytest.raises(ConversationError, match="the text of the workbook is larger than 16 MB"):
@@ -160,6 +160,6 @@ def test_one_long_string_in_many_cells_is_refused(tmp_path: Path, monkeypatch: p
 
 
 def test_very_many_empty_strings_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TURNWISE_MAX_LINE_MB", "1")
+    monkeypatch.setenv("TURNLENS_MAX_LINE_MB", "1")
     with pytest.raises(ConversationError, match="table of strings, at 16 bytes each, is larger than 1 MB"):
         read(unpacked(tmp_path / "bomb.xlsx", "<si/>" * 70_000))

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from format_cases import read, write
 
-from turnwise.data.reading.html_text import html_text, without_markup
-from turnwise.data.reading.quotes import own_text
-from turnwise.data.reading.speakers import named_line
+from turnlens.data.reading.html_text import html_text, without_markup
+from turnlens.data.reading.quotes import own_text
+from turnlens.data.reading.speakers import named_line
 
 N = 50_000
 MARK = "\u200e"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from format_cases import read, turns, write
 
-from turnwise.errors import ConversationError
+from turnlens.errors import ConversationError
 
 
 @pytest.mark.parametrize("format", ["sgd", "taskmaster", "self_dialogue"])

@@ -15,8 +15,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from turnwise.data.conversations import convert_conversations, iterate_conversations, read_conversations
-from turnwise.errors import ConversationError
+from turnlens.data.conversations import convert_conversations, iterate_conversations, read_conversations
+from turnlens.errors import ConversationError
 
 pl = pytest.importorskip("polars", reason="needs polars, of the extra dev")
 
@@ -216,7 +216,7 @@ def test_a_list_of_texts_is_told_from_conversations(texts: list[str]) -> None:
 
 def test_neither_pandas_nor_polars_is_imported() -> None:
     code = (
-        "import sys, turnwise; turnwise.read_conversations([[{'role': 'a', 'content': 'b'}]]); "
+        "import sys, turnlens; turnlens.read_conversations([[{'role': 'a', 'content': 'b'}]]); "
         "assert not {'pandas', 'polars'} & (set(sys.modules) - before)"
     )
     subprocess.run([sys.executable, "-c", f"import sys, datasets; before = set(sys.modules); {code}"], check=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from call_logs import LOGS
 
-from turnwise import ConversationStore, read_conversations
-from turnwise.errors import ConversationError
+from turnlens import ConversationStore, read_conversations
+from turnlens.errors import ConversationError
 
 _LINES = {name: text for name, (file, text) in LOGS.items() if file.endswith(".jsonl")}
 

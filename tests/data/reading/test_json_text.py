@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from format_cases import doc2dial_dialogue, multiwoz_dialogue, read, turns, write
 
-from turnwise.data.reading import json_text
-from turnwise.data.reading.json_text import JsonText
-from turnwise.errors import ConversationError
+from turnlens.data.reading import json_text
+from turnlens.data.reading.json_text import JsonText
+from turnlens.errors import ConversationError
 
 
 def test_an_object_larger_than_a_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

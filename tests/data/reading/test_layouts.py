@@ -10,10 +10,10 @@ import pytest
 from format_cases import read, write
 from samples import SAMPLES, write_slack_export
 
-from turnwise.data.formats import FORMATS
-from turnwise.data.reading.detection import detect_format
-from turnwise.data.reading.source import Source
-from turnwise.data.reading.standard_input import ending_of
+from turnlens.data.formats import FORMATS
+from turnlens.data.reading.detection import detect_format
+from turnlens.data.reading.source import Source
+from turnlens.data.reading.standard_input import ending_of
 
 _IDS = [f"{format}-{name}" for format, name, _ in SAMPLES]
 

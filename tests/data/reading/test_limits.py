@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from format_cases import read, turns, write
 
-from turnwise.errors import ConversationError
+from turnlens.errors import ConversationError
 
 BIG = "x" * (1 << 20)
 
 
 @pytest.fixture
 def one_megabyte(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TURNWISE_MAX_LINE_MB", "1")
+    monkeypatch.setenv("TURNLENS_MAX_LINE_MB", "1")
 
 
 GOOD, BAD = json.dumps({"messages": turns("a")}), json.dumps({"messages": turns(BIG * 2)})
@@ -43,7 +43,7 @@ def test_what_is_too_large_is_an_error_with_its_place(
     packed.write_bytes(gzip.compress(content.encode()))
     for file in (path, packed):
         with pytest.raises(
-            ConversationError, match=f"{problem} is larger than 1 MB; .* TURNWISE_MAX_LINE_MB"
+            ConversationError, match=f"{problem} is larger than 1 MB; .* TURNLENS_MAX_LINE_MB"
         ) as caught:
             read(file)
         assert caught.value.where == f"{file}{place}"
@@ -52,7 +52,7 @@ def test_what_is_too_large_is_an_error_with_its_place(
 def test_the_limit_must_be_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "c.jsonl", json.dumps({"messages": turns("a")}))
     for value in ("0", "many", "-1"):
-        monkeypatch.setenv("TURNWISE_MAX_LINE_MB", value)
+        monkeypatch.setenv("TURNLENS_MAX_LINE_MB", value)
         with pytest.raises(ValueError, match="expected a whole number of megabytes above zero"):
             read(path)
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from format_cases import without_none, write
 
-from turnwise.data.conversations import read_conversations
-from turnwise.errors import ConversationError
+from turnlens.data.conversations import read_conversations
+from turnlens.errors import ConversationError
 
 CHAT = """31/12/2023, 23:50 - Ann: one
 31/12/2023, 23:58 - Ben: two

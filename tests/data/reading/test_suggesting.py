@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from format_cases import write
 
-from turnwise.data.conversations import read_conversations
-from turnwise.data.reading.columns import Columns
-from turnwise.data.reading.detection import UnknownLayout, detect_format
-from turnwise.data.reading.source import Source
+from turnlens.data.conversations import read_conversations
+from turnlens.data.reading.columns import Columns
+from turnlens.data.reading.detection import UnknownLayout, detect_format
+from turnlens.data.reading.source import Source
 
 SAID = ["My card is gone.", "I will block it.", "Thank you very much!", "你好，我的包裹在哪里", "It comes tomorrow."]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from turnwise.errors import ConversationError
-from turnwise.evaluation import (
+from turnlens.errors import ConversationError
+from turnlens.evaluation import (
     TASKS,
     EmbeddedConversations,
     compare_results,
@@ -20,16 +20,16 @@ from turnwise.evaluation import (
     labelled_conversations,
     load_task,
 )
-from turnwise.evaluation.conversations.ranking import rank_conversations
-from turnwise.evaluation.metrics.one_query import average_precision, reciprocal_rank
-from turnwise.papers import evaluate_categorization, evaluate_relatedness
-from turnwise.papers.dial2vec.alignment_uniformity import (
+from turnlens.evaluation.conversations.ranking import rank_conversations
+from turnlens.evaluation.metrics.one_query import average_precision, reciprocal_rank
+from turnlens.papers import evaluate_categorization, evaluate_relatedness
+from turnlens.papers.dial2vec.alignment_uniformity import (
     evaluate_alignment_uniformity,
     mean_squared_distances,
     uniformity,
 )
-from turnwise.papers.dialogue_cse.correlation import spearman
-from turnwise.papers.domain_categorization import assignment_accuracy, purity
+from turnlens.papers.dialogue_cse.correlation import spearman
+from turnlens.papers.domain_categorization import assignment_accuracy, purity
 
 ON_CONVERSATIONS = [task.name for task in TASKS.values() if task.level.name == "conversation"]
 
@@ -87,7 +87,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     data = noisy(count=97)
     units, codes, queries = data.units, data.conversations.codes, data.conversations.queries
     for block in (1, 97 * 2, 97 * 13 + 5, 10**9):
-        monkeypatch.setattr("turnwise.evaluation.conversations.ranking._RANKED", max(1, block // 3))
+        monkeypatch.setattr("turnlens.evaluation.conversations.ranking._RANKED", max(1, block // 3))
         ranking = rank_conversations(units, codes, queries, block)
         for name in ("spearman", "map", "mrr"):
             assert ranking[name].tolist() == data.ranking[name].tolist()

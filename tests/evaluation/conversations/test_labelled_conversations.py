@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from datasets import Dataset
 
-from turnwise.errors import ConversationError
-from turnwise.evaluation import embed_labelled, labelled_conversations
+from turnlens.errors import ConversationError
+from turnlens.evaluation import embed_labelled, labelled_conversations
 
 
 def row(text: str, **columns: Any) -> dict[str, Any]:

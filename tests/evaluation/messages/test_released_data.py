@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from turnwise.evaluation import evaluate, read_retrieval_task
-from turnwise.papers.dialogue_cse.dialogue_sts import read_sts_task
+from turnlens.evaluation import evaluate, read_retrieval_task
+from turnlens.papers.dialogue_cse.dialogue_sts import read_sts_task
 
-DATA = Path(os.environ.get("TURNWISE_DATA", "../shared/data"))
+DATA = Path(os.environ.get("TURNLENS_DATA", "../shared/data"))
 SETS = [("ecd/dev", 2373, 500), ("ecd/test", 4243, 1000), ("jddc/dev", 2094, 1000)]
 
 
@@ -23,7 +23,7 @@ def by_characters(texts: list[str]) -> np.ndarray:
 def folder_of(name: str) -> Path:
     folder = DATA / name
     if not (folder / "select.txt").is_file():
-        pytest.skip(f"the released data is not at {folder}; set TURNWISE_DATA to the folder that holds {name}")
+        pytest.skip(f"the released data is not at {folder}; set TURNLENS_DATA to the folder that holds {name}")
     return folder
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from turnwise.encoders.history import add_history
-from turnwise.errors import ConversationError
-from turnwise.evaluation import TASKS, evaluate, load_task
+from turnlens.encoders.history import add_history
+from turnlens.errors import ConversationError
+from turnlens.evaluation import TASKS, evaluate, load_task
 
 TASK = "semantic-retrieval-with-history"
 

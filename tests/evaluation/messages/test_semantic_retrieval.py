@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from turnwise.errors import ConversationError
-from turnwise.evaluation import (
+from turnlens.errors import ConversationError
+from turnlens.evaluation import (
     RetrievalTask,
     build_retrieval_task,
     compare_results,
     evaluate_retrieval,
     read_retrieval_task,
 )
-from turnwise.evaluation.bm25 import bm25_candidates
+from turnlens.evaluation.bm25 import bm25_candidates
 
 
 def corpus(**texts_of: list[str]) -> list[dict[str, object]]:

@@ -8,10 +8,10 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from turnwise.evaluation.metrics import bootstrap_interval, paired_bootstrap_p
-from turnwise.evaluation.metrics.one_query import average_precision, reciprocal_rank
-from turnwise.papers.dialogue_cse.correlation import spearman, spearman_rows
-from turnwise.papers.domain_categorization import purity
+from turnlens.evaluation.metrics import bootstrap_interval, paired_bootstrap_p
+from turnlens.evaluation.metrics.one_query import average_precision, reciprocal_rank
+from turnlens.papers.dialogue_cse.correlation import spearman, spearman_rows
+from turnlens.papers.domain_categorization import purity
 
 
 def test_average_precision_by_hand() -> None:
@@ -131,7 +131,7 @@ def test_bootstrap_is_a_function_of_its_seed_and_of_chunks_only_in_memory(monkey
     values = np.arange(7.0)
     assert bootstrap_interval(values, seed=1) == bootstrap_interval(values, seed=1)
     assert bootstrap_interval(values, seed=1, resamples=50) != bootstrap_interval(values, seed=2, resamples=50)
-    monkeypatch.setattr("turnwise._utils.bootstrap._CHUNK", 20)
+    monkeypatch.setattr("turnlens._utils.bootstrap._CHUNK", 20)
     low, high = bootstrap_interval(values, seed=1)
     assert 0 <= low < values.mean() < high <= 6
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from turnwise.evaluation.metrics.one_query import average_precision, reciprocal_rank
-from turnwise.evaluation.metrics.ranking_rows import (
+from turnlens.evaluation.metrics.one_query import average_precision, reciprocal_rank
+from turnlens.evaluation.metrics.ranking_rows import (
     average_precision_rows,
     rank_rows,
     reciprocal_rank_rows,
     spearman_binary_rows,
 )
-from turnwise.papers.dial2vec.semantic_relatedness import best_spearman_binary
-from turnwise.papers.dialogue_cse.correlation import spearman
+from turnlens.papers.dial2vec.semantic_relatedness import best_spearman_binary
+from turnlens.papers.dialogue_cse.correlation import spearman
 
 
 def test_by_hand() -> None:

@@ -19,14 +19,14 @@ from sequence_cases import (
     numbered,
     talks,
 )
-from turnwise.data.tokens import tokenize
-from turnwise.encoders.contexts import encode_contexts
-from turnwise.errors import ConversationError
-from turnwise.evaluation import compare_results, evaluate_next_message
-from turnwise.evaluation.replies.modes import modes_of
-from turnwise.evaluation.replies.sequences import build_sequences
-from turnwise.papers.triple_encoders.component_analysis import evaluate_components
-from turnwise.papers.triple_encoders.modes import COMPONENTS
+from turnlens.data.tokens import tokenize
+from turnlens.encoders.contexts import encode_contexts
+from turnlens.errors import ConversationError
+from turnlens.evaluation import compare_results, evaluate_next_message
+from turnlens.evaluation.replies.modes import modes_of
+from turnlens.evaluation.replies.sequences import build_sequences
+from turnlens.papers.triple_encoders.component_analysis import evaluate_components
+from turnlens.papers.triple_encoders.modes import COMPONENTS
 
 
 def literal_ranks(rows, score) -> dict[tuple[str, int], float]:
@@ -242,7 +242,7 @@ def test_data_and_settings_that_do_not_serve(tiny_encoder) -> None:
 def test_blocks_change_nothing(tiny_encoder, with_views, monkeypatch) -> None:
     together = embedded(with_views(tiny_encoder, "c3l"), talks())
     whole = evaluate_next_message(together)
-    monkeypatch.setattr("turnwise.evaluation.replies.modes._BLOCK", 1)
+    monkeypatch.setattr("turnlens.evaluation.replies.modes._BLOCK", 1)
     cut = evaluate_next_message(together)
     assert json.dumps(cut.summary()) == json.dumps(whole.summary())
 

@@ -9,13 +9,13 @@ import pytest
 from datasets import config
 from typer.testing import CliRunner
 
-import turnwise
+import turnlens
 from sequence_cases import embedded, talks
-from turnwise.cli.main import app
-from turnwise.errors import ConversationError
-from turnwise.evaluation import TASKS, evaluate, evaluate_next_message, load_task
-from turnwise.papers.dial2vec.plots import plot_additivity
-from turnwise.papers.triple_encoders.additivity import evaluate_additivity
+from turnlens.cli.main import app
+from turnlens.errors import ConversationError
+from turnlens.evaluation import TASKS, evaluate, evaluate_next_message, load_task
+from turnlens.papers.dial2vec.plots import plot_additivity
+from turnlens.papers.triple_encoders.additivity import evaluate_additivity
 
 NAMES = ["next-message", "component-analysis", "short-term-planning", "additivity"]
 
@@ -24,7 +24,7 @@ NAMES = ["next-message", "component-analysis", "short-term-planning", "additivit
 def chats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(config, "HF_DATASETS_CACHE", tmp_path / "cache")
     path = tmp_path / "chats.jsonl"
-    turnwise.sample_conversations(25).to_json(str(path))
+    turnlens.sample_conversations(25).to_json(str(path))
     return path
 
 

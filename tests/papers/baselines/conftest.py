@@ -11,10 +11,10 @@ import pytest
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
-import turnwise
+import turnlens
 from tiny_encoder import save_random_encoder
-from turnwise.data.tokens import tokenize
-from turnwise.evaluation import (
+from turnlens.data.tokens import tokenize
+from turnlens.evaluation import (
     LabelledConversations,
     RetrievalTask,
     compare_results,
@@ -28,7 +28,7 @@ from turnwise.evaluation import (
 
 @pytest.fixture(scope="session")
 def corpus() -> Dataset:
-    return turnwise.sample_conversations(80)
+    return turnlens.sample_conversations(80)
 
 
 @pytest.fixture(scope="session")

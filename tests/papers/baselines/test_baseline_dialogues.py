@@ -8,7 +8,7 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 from closeness import assert_same_vectors
-from turnwise.papers.baselines import Concatenation, MeanOfUtterances, PooledEncoder, TfIdf
+from turnlens.papers.baselines import Concatenation, MeanOfUtterances, PooledEncoder, TfIdf
 
 
 def talk(*texts: str) -> list[dict[str, str]]:
@@ -44,7 +44,7 @@ def test_without_a_limit_all_turns_count(corpus: Dataset) -> None:
     assert np.array_equal(Concatenation(model).encode_conversations(conversations), model.encode_messages(whole))
 
 
-def test_for_a_plain_encoder_it_is_what_turnwise_itself_does(
+def test_for_a_plain_encoder_it_is_what_turnlens_itself_does(
     tiny_encoder: SentenceTransformer, conversations: Dataset
 ) -> None:
     pooled = PooledEncoder(tiny_encoder)

@@ -9,9 +9,9 @@ import pytest
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
-from turnwise.evaluation import LabelledConversations, RetrievalTask
-from turnwise.papers.baselines import BASELINES, PooledEncoder, SimCSE, build_baseline
-from turnwise.papers.baselines.dialogues import Concatenation, MeanOfUtterances
+from turnlens.evaluation import LabelledConversations, RetrievalTask
+from turnlens.papers.baselines import BASELINES, PooledEncoder, SimCSE, build_baseline
+from turnlens.papers.baselines.dialogues import Concatenation, MeanOfUtterances
 
 QUICK = [name for name in BASELINES if not name.endswith("-adapted") and name != "simcse"]
 

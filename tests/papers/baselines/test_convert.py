@@ -7,7 +7,7 @@ import pytest
 import torch
 from datasets import Dataset
 
-from turnwise.papers.baselines.convert import ConveRT, ConveRTSettings, Network, RelativeAttention
+from turnlens.papers.baselines.convert import ConveRT, ConveRTSettings, Network, RelativeAttention
 
 SMALL = ConveRTSettings(dim=32, attention_dim=8, hidden_dim=64, vocabulary=300, epochs=6, batch_size=16)
 SAID = ["where is my card", "can i cancel the flight", "what does a pizza cost", "is the order on its way"]

@@ -11,10 +11,10 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 from closeness import assert_same_vectors
-from turnwise.papers.adaptation import Adaptation
-from turnwise.papers.baselines import Concatenation, Flow, PooledEncoder, Whitening
-from turnwise.papers.baselines.corpus import utterances
-from turnwise.papers.baselines.flow import Glow
+from turnlens.papers.adaptation import Adaptation
+from turnlens.papers.baselines import Concatenation, Flow, PooledEncoder, Whitening
+from turnlens.papers.baselines.corpus import utterances
+from turnlens.papers.baselines.flow import Glow
 
 
 class Fixed:

@@ -25,9 +25,9 @@ from transformers import (
 )
 
 from closeness import assert_same_vectors
-from turnwise.encoders.loading import load_encoder
-from turnwise.papers.baselines import HuggingFaceModel
-from turnwise.papers.generation import generate_candidates
+from turnlens.encoders.loading import load_encoder
+from turnlens.papers.baselines import HuggingFaceModel
+from turnlens.papers.generation import generate_candidates
 
 WORDS = ["i", "want", "to", "order", "a", "pizza", "cancel", "my", "card", "flight", "thanks", "please"]
 TEXTS = ["i want to order a pizza", "thanks", "", "cancel my card please", "thanks", "a pizza flight zzz"]

@@ -13,15 +13,15 @@ import pytest
 from datasets import Dataset
 
 from closeness import rounding
-from turnwise.errors import ConversationError
-from turnwise.evaluation import (
+from turnlens.errors import ConversationError
+from turnlens.evaluation import (
     LabelledConversations,
     RetrievalTask,
     embed_labelled,
     evaluate_conversation_retrieval,
     evaluate_retrieval,
 )
-from turnwise.papers.baselines import (
+from turnlens.papers.baselines import (
     BM25,
     LDA,
     Concatenation,
@@ -31,7 +31,7 @@ from turnwise.papers.baselines import (
     Word2Vec,
     WordVectors,
 )
-from turnwise.papers.domain_categorization import purity
+from turnlens.papers.domain_categorization import purity
 
 GLOVE = "red 1 0 0\ntaxi 0 1 0\nwine 0 0 -2\n"
 

@@ -4,9 +4,9 @@ import pytest
 from datasets import Dataset
 from torch.utils.data import DataLoader
 
-from turnwise.encoders.rendering import Renderer, make_conversational
-from turnwise.papers.dial2vec.collator import ConversationCollator
-from turnwise.papers.dial2vec.loss import Dial2vecLoss
+from turnlens.encoders.rendering import Renderer, make_conversational
+from turnlens.papers.dial2vec.collator import ConversationCollator
+from turnlens.papers.dial2vec.loss import Dial2vecLoss
 
 
 @pytest.fixture

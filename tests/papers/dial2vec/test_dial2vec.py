@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from closeness import rounding
-from turnwise.papers.dial2vec.loss import Dial2vecLoss, Dial2vecSettings, cross_representation, self_representation
+from turnlens.papers.dial2vec.loss import Dial2vecLoss, Dial2vecSettings, cross_representation, self_representation
 
 
 def literal_cross(tokens: Tensor, speaker: Tensor, turn: Tensor, who: int, window: float) -> Tensor:

@@ -14,16 +14,16 @@ from torch.nn.functional import gelu, layer_norm, linear
 from transformers import BertTokenizerFast
 from typer.testing import CliRunner
 
-import turnwise
+import turnlens
 from closeness import assert_same_vectors
-from turnwise.cli.main import app
-from turnwise.encoders.forward import encode_sliced
-from turnwise.encoders.rendering import Renderer
-from turnwise.papers.dial2vec.plato import convert_plato
-from turnwise.papers.dial2vec.recipe import Dial2vec
-from turnwise.papers.dial2vec.turn_tables import turn_tables_of
-from turnwise.training.freezing import frozen_lower_layers
-from turnwise.training.recipes import get_recipe
+from turnlens.cli.main import app
+from turnlens.encoders.forward import encode_sliced
+from turnlens.encoders.rendering import Renderer
+from turnlens.papers.dial2vec.plato import convert_plato
+from turnlens.papers.dial2vec.recipe import Dial2vec
+from turnlens.papers.dial2vec.turn_tables import turn_tables_of
+from turnlens.training.freezing import frozen_lower_layers
+from turnlens.training.recipes import get_recipe
 
 WIDTH, LAYERS, HEADS, POSITIONS = 32, 3, 4, 80
 EPSILON = 1e-6
@@ -115,7 +115,7 @@ def plato(tokenizer: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("turns", [4, 20])
 def test_a_converted_checkpoint_computes_what_plato_does(plato, turns) -> None:
-    encoder = turnwise.load_encoder(plato, device="cpu").eval()
+    encoder = turnlens.load_encoder(plato, device="cpu").eval()
     talk = [TALK[0], TALK[1]] * 8 + TALK if turns == 20 else TALK
     rows = Renderer(encoder, 512).rows([talk])
     with torch.no_grad():
@@ -127,7 +127,7 @@ def test_a_converted_checkpoint_computes_what_plato_does(plato, turns) -> None:
 
 
 def test_embeddings_of_dialogues_are_means_of_those_states(plato) -> None:
-    encoder = turnwise.load_encoder(plato, device="cpu")
+    encoder = turnlens.load_encoder(plato, device="cpu")
     states = literal(checkpoint(), TALK)
     bot = torch.tensor([True, True, *[False] * 3, *[True] * 6])
     expected = states[bot].mean(0) + states[~bot].mean(0)
@@ -147,15 +147,15 @@ def test_a_trained_checkpoint_and_a_safetensors_file_are_read_as_well(plato, tok
     weights = checkpoint()
     torch.save({f"module.bert.{name}": tensor for name, tensor in weights.items()}, tmp_path / "best_model.pkl")
     save_file(weights, tmp_path / "plato.safetensors")
-    expected = turnwise.load_encoder(plato, device="cpu").encode_conversations([TALK])
+    expected = turnlens.load_encoder(plato, device="cpu").encode_conversations([TALK])
     for number, name in enumerate(("best_model.pkl", "plato.safetensors")):
         convert_plato(tmp_path / name, tmp_path / f"encoder-{number}", tokenizer, heads=HEADS)
-        vectors = turnwise.load_encoder(tmp_path / f"encoder-{number}", device="cpu").encode_conversations([TALK])
+        vectors = turnlens.load_encoder(tmp_path / f"encoder-{number}", device="cpu").encode_conversations([TALK])
         assert_same_vectors(vectors, expected)
 
 
 def test_as_in_the_released_code_only_the_upper_layers_learn(plato) -> None:
-    encoder = turnwise.load_encoder(plato, device="cpu")
+    encoder = turnlens.load_encoder(plato, device="cpu")
     recipe = Dial2vec(turn_inputs=True)
     recipe.prepare(encoder)
     assert recipe.arguments(encoder) == {}
@@ -169,7 +169,7 @@ def test_as_in_the_released_code_only_the_upper_layers_learn(plato) -> None:
 
 
 def test_preparing_for_training_keeps_what_plato_reads(plato) -> None:
-    encoder = turnwise.load_encoder(plato, device="cpu")
+    encoder = turnlens.load_encoder(plato, device="cpu")
     before = Renderer(encoder).rows([TALK])
     Dial2vec(turn_inputs=True).prepare(encoder)
     assert torch.equal(Renderer(encoder).rows([TALK]).input_ids, before.input_ids)
@@ -215,18 +215,18 @@ def test_the_command(tokenizer, tmp_path) -> None:
     arguments = ["papers", "convert-plato", str(tmp_path / "PLATO.pt"), "--tokenizer", str(tokenizer)]
     result = CliRunner().invoke(app, [*arguments, "--output", str(tmp_path / "plato")])
     assert result.exit_code == 0, result.output
-    assert turn_tables_of(turnwise.load_encoder(tmp_path / "plato", device="cpu")) is not None
+    assert turn_tables_of(turnlens.load_encoder(tmp_path / "plato", device="cpu")) is not None
 
 
 def test_training_as_published(plato, tmp_path) -> None:
     settings = {"max_steps": 3, "gradient_accumulation_steps": 1, "negatives_per_dialogue": 2}
     recipe = get_recipe("dial2vec", settings=settings, preset="paper")
-    corpus = turnwise.sample_conversations(8, seed=1).select_columns(["id", "messages"])
-    trained = turnwise.train(corpus, method=recipe, encoder=plato, output=tmp_path / "model")
-    before, after = (turnwise.load_encoder(path, device="cpu").state_dict() for path in (plato, tmp_path / "model"))
+    corpus = turnlens.sample_conversations(8, seed=1).select_columns(["id", "messages"])
+    trained = turnlens.train(corpus, method=recipe, encoder=plato, output=tmp_path / "model")
+    before, after = (turnlens.load_encoder(path, device="cpu").state_dict() for path in (plato, tmp_path / "model"))
     changed = {name for name in before if not torch.equal(before[name], after[name])}
     assert {name.split("encoder.layer.")[-1].split(".")[0] for name in changed} == {"1", "2"}
     assert_same_vectors(
-        turnwise.load_encoder(tmp_path / "model", device="cpu").encode_conversations([TALK]),
+        turnlens.load_encoder(tmp_path / "model", device="cpu").encode_conversations([TALK]),
         trained.encode_conversations([TALK]),
     )

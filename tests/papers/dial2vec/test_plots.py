@@ -6,10 +6,10 @@ import torch
 from torch.nn.functional import normalize
 
 from closeness import rounding
-from turnwise.encoders.rendering import make_conversational
-from turnwise.encoders.transformer import transformer_of
-from turnwise.papers.dial2vec.plots import plot_alignment_uniformity, plot_interactions, token_interactions
-from turnwise.papers.dial2vec.turn_tables import add_turn_tables
+from turnlens.encoders.rendering import make_conversational
+from turnlens.encoders.transformer import transformer_of
+from turnlens.papers.dial2vec.plots import plot_alignment_uniformity, plot_interactions, token_interactions
+from turnlens.papers.dial2vec.turn_tables import add_turn_tables
 
 TALK = [
     {"role": "ben", "content": "a card"},

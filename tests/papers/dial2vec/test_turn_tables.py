@@ -12,18 +12,18 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from torch import nn
 
-import turnwise
+import turnlens
 from closeness import assert_same_vectors
-from turnwise.encoders.conversation_encoder import ConversationEncoder
-from turnwise.encoders.forward import encode_sliced
-from turnwise.encoders.rendering import Renderer, make_conversational
-from turnwise.papers.adaptation import Adaptation
-from turnwise.papers.dial2vec.collator import ConversationCollator
-from turnwise.papers.dial2vec.loss import Dial2vecLoss
-from turnwise.papers.dial2vec.recipe import Dial2vec
-from turnwise.papers.dial2vec.turn_tables import TurnTables, add_turn_tables, turn_and_position, turn_tables_of
-from turnwise.training.freezing import frozen_lower_layers
-from turnwise.training.train import train
+from turnlens.encoders.conversation_encoder import ConversationEncoder
+from turnlens.encoders.forward import encode_sliced
+from turnlens.encoders.rendering import Renderer, make_conversational
+from turnlens.papers.adaptation import Adaptation
+from turnlens.papers.dial2vec.collator import ConversationCollator
+from turnlens.papers.dial2vec.loss import Dial2vecLoss
+from turnlens.papers.dial2vec.recipe import Dial2vec
+from turnlens.papers.dial2vec.turn_tables import TurnTables, add_turn_tables, turn_and_position, turn_tables_of
+from turnlens.training.freezing import frozen_lower_layers
+from turnlens.training.train import train
 
 TURN = torch.tensor([[-1, 0, 0, 0, 1, 1, 2, -1, -1], [-1, 4, 6, 6, 7, 7, 7, 7, 9]])
 SPEAKER = torch.tensor([[-1, 0, 0, 0, 1, 1, 0, -1, -1], [-1, 0, 1, 1, 2, 2, 2, 2, 0]])
@@ -55,7 +55,7 @@ def dialogue_encoder(tiny_encoder) -> SentenceTransformer:
 
 @pytest.fixture
 def corpus() -> Dataset:
-    return turnwise.sample_conversations(12, seed=1).select_columns(["id", "messages"])
+    return turnlens.sample_conversations(12, seed=1).select_columns(["id", "messages"])
 
 
 def test_turns_and_positions_are_counted_within_the_row() -> None:
@@ -152,7 +152,7 @@ def test_saved_tables_come_back_with_load_encoder_and_not_with_the_stock_loader(
     randomise(add_turn_tables(dialogue_encoder, turns=4, positions=5, roles=2, from_end=True))
     expected = dialogue_encoder.encode_conversations(talks)
     dialogue_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
-    loaded = turnwise.load_encoder(tmp_path / "model", device="cpu")
+    loaded = turnlens.load_encoder(tmp_path / "model", device="cpu")
     assert [len(table.weight) for table in (tables_of(loaded).turn, tables_of(loaded).position)] == [4, 5]
     assert bool(tables_of(loaded).from_end)
     assert_same_vectors(loaded.encode_conversations(talks), expected)
@@ -170,7 +170,7 @@ def test_encoders_that_keep_their_weights_in_a_subfolder_still_load(tiny_encoder
     modules = json.loads((tmp_path / "old" / "modules.json").read_text())
     modules[0]["path"] = "0_Transformer"
     (tmp_path / "old" / "modules.json").write_text(json.dumps(modules))
-    assert not turn_tables_of(turnwise.load_encoder(tmp_path / "old", device="cpu")) is not None
+    assert not turn_tables_of(turnlens.load_encoder(tmp_path / "old", device="cpu")) is not None
 
 
 def test_an_encoder_without_a_transformer_takes_no_tables(tiny_encoder) -> None:
@@ -207,7 +207,7 @@ def test_training_moves_the_tables_and_saves_them(corpus, tiny_encoder_path, tmp
     saved = load_file(tmp_path / "model" / "model.safetensors")
     assert torch.equal(saved["turn_tables.turn.weight"], tables_of(encoder).turn.weight)
     # Learning goes on where it was, not from zero.
-    loaded = turnwise.load_encoder(tmp_path / "model", device="cpu")
+    loaded = turnlens.load_encoder(tmp_path / "model", device="cpu")
     recipe.prepare(loaded)
     assert torch.equal(tables_of(loaded).turn.weight, tables_of(encoder).turn.weight)
 
@@ -271,7 +271,7 @@ def test_relative_positions_are_saved(dialogue_encoder, conversations, tmp_path)
     randomise(add_turn_tables(dialogue_encoder, positions=None))
     expected = dialogue_encoder.encode_conversations(conversations["messages"])
     dialogue_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
-    loaded = turnwise.load_encoder(tmp_path / "model", device="cpu")
+    loaded = turnlens.load_encoder(tmp_path / "model", device="cpu")
     assert tables_of(loaded).position is None
     assert_same_vectors(loaded.encode_conversations(conversations["messages"]), expected)
 
@@ -316,4 +316,4 @@ def test_saved_tables_that_do_not_fit_are_one_error(dialogue_encoder, tmp_path, 
     weights = {**load_file(path), **change}
     save_file({name: weight for name, weight in weights.items() if weight is not None}, path, {"format": "pt"})
     with pytest.raises(ValueError, match=rf"model\.safetensors: .*{message}"):
-        turnwise.load_encoder(tmp_path)
+        turnlens.load_encoder(tmp_path)

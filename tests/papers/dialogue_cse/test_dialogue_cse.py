@@ -7,15 +7,15 @@ import torch
 from torch import Tensor
 
 from closeness import assert_same_vectors
-from turnwise.collators.texts import TextCollator
-from turnwise.encoders.forward import TokenSlice, encode_sliced
-from turnwise.papers.dialogue_cse.loss import (
+from turnlens.collators.texts import TextCollator
+from turnlens.encoders.forward import TokenSlice, encode_sliced
+from turnlens.papers.dialogue_cse.loss import (
     DialogueCSELoss,
     DialogueCSESettings,
     context_aware_embeddings,
     context_turns_of,
 )
-from turnwise.training.freezing import frozen_lower_layers
+from turnlens.training.freezing import frozen_lower_layers
 
 Tokens = list[Tensor]  # one (n_i, d) matrix per turn
 

@@ -9,17 +9,17 @@ import pytest
 import torch
 from datasets import Dataset
 
-from turnwise.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings, context_turns_of
-from turnwise.papers.dialogue_cse.published import PublishedDialogueCSE
-from turnwise.papers.dialogue_cse.response_negatives import (
+from turnlens.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings, context_turns_of
+from turnlens.papers.dialogue_cse.published import PublishedDialogueCSE
+from turnlens.papers.dialogue_cse.response_negatives import (
     ReleasedNegatives,
     ResponseNegatives,
     ResponseNegativesCollator,
 )
-from turnwise.papers.dialogue_cse.table import SUITE
-from turnwise.papers.experiments.cells import Cell
-from turnwise.papers.pieces import PieceCollator, cut_samples
-from turnwise.papers.utterance_pool import UtterancePool
+from turnlens.papers.dialogue_cse.table import SUITE
+from turnlens.papers.experiments.cells import Cell
+from turnlens.papers.pieces import PieceCollator, cut_samples
+from turnlens.papers.utterance_pool import UtterancePool
 
 
 def features_of(batch):

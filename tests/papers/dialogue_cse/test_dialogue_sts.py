@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from turnwise.errors import ConversationError
-from turnwise.papers.dialogue_cse.dialogue_sts import StsTask, evaluate_sts, read_sts_task
+from turnlens.errors import ConversationError
+from turnlens.papers.dialogue_cse.dialogue_sts import StsTask, evaluate_sts, read_sts_task
 
 
 def sts_file(folder: Path, *lines: str) -> Path:

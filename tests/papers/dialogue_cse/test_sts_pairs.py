@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from turnwise.errors import ConversationError
-from turnwise.papers.dialogue_cse.dialogue_sts import read_sts_task
-from turnwise.papers.dialogue_cse.sts_pairs import propose_sts_pairs, write_sts_pairs
+from turnlens.errors import ConversationError
+from turnlens.papers.dialogue_cse.dialogue_sts import read_sts_task
+from turnlens.papers.dialogue_cse.sts_pairs import propose_sts_pairs, write_sts_pairs
 
 COLOURS = ("red", "blue", "green", "black", "white", "grey")
 WANTS = {"ride": "a {} taxi to the station", "wear": "some {} shoes for work", "paint": "two cans of {} paint"}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from turnwise.evaluation import load_task
-from turnwise.papers.baselines import BASELINES
-from turnwise.papers.experiments.baseline_row import baseline_row
-from turnwise.papers.experiments.method import ScoringInputs, Stage
-from turnwise.papers.experiments.scoring import one_interlocutor
+from turnlens.evaluation import load_task
+from turnlens.papers.baselines import BASELINES
+from turnlens.papers.experiments.baseline_row import baseline_row
+from turnlens.papers.experiments.method import ScoringInputs, Stage
+from turnlens.papers.experiments.scoring import one_interlocutor
 
 
 @pytest.mark.parametrize("name", BASELINES)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from turnwise.evaluation import TASKS
-from turnwise.papers.experiments.papers import DATA_SETS, PAPERS, PaperTable, load_paper
-from turnwise.papers.experiments.suites import SUITES
+from turnlens.evaluation import TASKS
+from turnlens.papers.experiments.papers import DATA_SETS, PAPERS, PaperTable, load_paper
+from turnlens.papers.experiments.suites import SUITES
 
 ROUNDED = 0.051  # of figures with one decimal
 

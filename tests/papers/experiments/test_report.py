@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from turnwise.cli.main import app
-from turnwise.evaluation.metrics import bootstrap_interval, paired_bootstrap_p
-from turnwise.papers.experiments import report_plots
-from turnwise.papers.experiments.report import write_into, write_report
+from turnlens.cli.main import app
+from turnlens.evaluation.metrics import bootstrap_interval, paired_bootstrap_p
+from turnlens.papers.experiments import report_plots
+from turnlens.papers.experiments.report import write_into, write_report
 
 QUERIES = np.random.default_rng(0).uniform(0.3, 0.7, 40)
 
@@ -37,7 +37,7 @@ def write(out: Path, suite: str, cells: list[dict[str, Any]], costs: list[Any] |
         "suite": suite,
         "paper": "A paper",
         "quick": False,
-        "command": f"turnwise papers bench {suite} --seeds 3",
+        "command": f"turnlens papers bench {suite} --seeds 3",
     }
     results |= {"environment": {"torch": "2.13.0"}, "cells": cells}
     results["data"] = {"sgd": {"title": "Schema-Guided Dialogue", "train": 1600, "test": 40}}
@@ -132,7 +132,7 @@ def test_a_report_of_an_unfinished_run_says_so(utterances: Path) -> None:
 
 def test_environment_command_cost_and_the_paper_are_there(utterances: Path) -> None:
     report = write_report(utterances, plots=False).read_text()
-    assert "turnwise papers bench dialoguecse --seeds 3" in report and "torch 2.13.0" in report
+    assert "turnlens papers bench dialoguecse --seeds 3" in report and "torch 2.13.0" in report
     assert line_of(report, "Schema-Guided Dialogue", "## Cost")[1:] == ["UNTOUCHED", "", "4", "0", "0"]
     assert "| Schema-Guided Dialogue | DIALOGUE-CSE |  | 61 | 0 | 20,000 |" in report
     paper = report[report.index("## What the paper reports") :]
@@ -229,7 +229,7 @@ def test_the_bands_are_one_deviation_over_seeds() -> None:
 
 def test_without_matplotlib_the_report_says_so(utterances: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert "pip install 'turnwise[plots]'" in write_report(utterances).read_text()
+    assert "pip install 'turnlens[plots]'" in write_report(utterances).read_text()
 
 
 def run(*arguments: object) -> Result:
@@ -259,7 +259,7 @@ def test_the_command_writes_the_report_again(utterances: Path, tmp_path: Path) -
     assert result.exit_code == 0, result.output
     assert (utterances / "report.md").read_bytes() == first
     for arguments, message in (
-        ((tmp_path / "nowhere",), "has no results.json: expected the folder that `turnwise papers bench` wrote"),
+        ((tmp_path / "nowhere",), "has no results.json: expected the folder that `turnlens papers bench` wrote"),
         ((utterances, "--name", "cse"), "give the page with --into"),
         ((utterances, "--into", tmp_path / "nowhere.md"), "No such file"),
     ):

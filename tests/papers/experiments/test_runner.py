@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from turnwise.evaluation.evaluator import TaskEvaluator
-from turnwise.papers.baselines.convert import ConveRTSettings
-from turnwise.papers.experiments import cells as cells_module
-from turnwise.papers.experiments import models, runner, scoring
-from turnwise.papers.experiments.cells import Cell, plan_cells
-from turnwise.papers.experiments.data_sets import Splits, sample_corpus
-from turnwise.papers.experiments.method import Stage
-from turnwise.papers.experiments.report import write_report
-from turnwise.papers.experiments.runner import run_suite
-from turnwise.papers.experiments.suite import Scale, Study, Suite
-from turnwise.papers.experiments.suites import SUITES
-from turnwise.training.callbacks import TrainingProgress
+from turnlens.evaluation.evaluator import TaskEvaluator
+from turnlens.papers.baselines.convert import ConveRTSettings
+from turnlens.papers.experiments import cells as cells_module
+from turnlens.papers.experiments import models, runner, scoring
+from turnlens.papers.experiments.cells import Cell, plan_cells
+from turnlens.papers.experiments.data_sets import Splits, sample_corpus
+from turnlens.papers.experiments.method import Stage
+from turnlens.papers.experiments.report import write_report
+from turnlens.papers.experiments.runner import run_suite
+from turnlens.papers.experiments.suite import Scale, Study, Suite
+from turnlens.papers.experiments.suites import SUITES
+from turnlens.training.callbacks import TrainingProgress
 
 SETTINGS = {
     "adapt": {"max_steps": 1},
@@ -369,16 +369,16 @@ def test_the_suites_name_methods_and_settings_that_exist() -> None:
 
 
 def test_command_line(tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from turnwise.cli.main import app
+    from turnlens.cli.main import app
 
-    monkeypatch.setattr("turnwise.papers.dial2vec.table.SUITE", smaller("dial2vec"))
+    monkeypatch.setattr("turnlens.papers.dial2vec.table.SUITE", smaller("dial2vec"))
     monkeypatch.setattr(runner, "write_report", write_report)
     command = ["papers", "bench", "dial2vec", "--quick", "--encoder", str(tiny_encoder_path), "--methods", "bm25,lda"]
     done = CliRunner().invoke(app, [*command, "--out", str(tmp_path)], env={"COLUMNS": "200"})
     assert done.exit_code == 0, done.output
     assert f"The tables are in {tmp_path / 'report.md'}" in done.output
     assert "| LDA | 1 |" in (tmp_path / "report.md").read_text()
-    told = f"turnwise papers bench dial2vec --encoder {tiny_encoder_path} --methods bm25,lda --seeds 1 --quick"
+    told = f"turnlens papers bench dial2vec --encoder {tiny_encoder_path} --methods bm25,lda --seeds 1 --quick"
     assert read(tmp_path)["command"] == told
     done = CliRunner().invoke(app, ["papers", "bench", "dial2vec", "--data", str(tmp_path / "nowhere")])
     assert done.exit_code == 1
@@ -388,6 +388,6 @@ def test_command_line(tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pyte
     assert "unknown suite 'cse': expected one of dialoguecse, dial2vec, triple, or report" in done.output
     for name in SUITES:
         assert (
-            f"Example: turnwise papers bench {name}"
+            f"Example: turnlens papers bench {name}"
             in CliRunner().invoke(app, ["papers", "bench", name, "--help"]).output
         )

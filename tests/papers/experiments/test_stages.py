@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from turnwise.papers.experiments.method import Stage
-from turnwise.papers.experiments.models import resolve_stage, settings_it_has
+from turnlens.papers.experiments.method import Stage
+from turnlens.papers.experiments.models import resolve_stage, settings_it_has
 
 
 def test_of_the_settings_of_every_training_a_head_gets_those_it_has() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.data.format_cases import read, turns, write
-from turnwise.errors import ConversationError
+from turnlens.errors import ConversationError
 
 
 def bitod_dialogue(tasks: list[str], *texts: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.data.format_cases import read, write
-from turnwise.errors import ConversationError
+from turnlens.errors import ConversationError
 
 
 def story(*sentences: str) -> list[dict[str, str]]:

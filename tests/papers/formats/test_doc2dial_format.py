@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.data.format_cases import doc2dial_dialogue, read, turns, write
-from turnwise.errors import ConversationError
+from turnlens.errors import ConversationError
 
 
 def test_doc2dial(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.data.format_cases import read, write
-from turnwise.errors import ConversationError
+from turnlens.errors import ConversationError
 
 
 def test_ecd(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.data.format_cases import read, write
-from turnwise.data.conversations import read_conversations
-from turnwise.errors import ConversationError
-from turnwise.evaluation.messages.semantic_retrieval import build_retrieval_task
+from turnlens.data.conversations import read_conversations
+from turnlens.errors import ConversationError
+from turnlens.evaluation.messages.semantic_retrieval import build_retrieval_task
 
 MDC_HEADER = "session.ID\tMessage.ID\tMessage.Timestamp\tMessage.From\tMessage.Text\tDialog-Acts\t\t\n"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.data.format_cases import read, turns, write
-from turnwise.errors import ConversationError
+from turnlens.errors import ConversationError
 
 
 def metalwoz_line(identifier: str, said: Any) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.data.format_cases import MULTIWOZ_ROWS, multiwoz_file, read, turns, write
-from turnwise.data.conversations import convert_conversations
-from turnwise.errors import ConversationError
+from turnlens.data.conversations import convert_conversations
+from turnlens.errors import ConversationError
 
 
 def test_multiwoz(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from sequence_cases import FakeEncoder, Literal, cosine, embedded, talks
-from turnwise.evaluation import compare_results
-from turnwise.papers.triple_encoders.additivity import evaluate_additivity, triple_shares
-from turnwise.papers.triple_encoders.scores import triple_query
+from turnlens.evaluation import compare_results
+from turnlens.papers.triple_encoders.additivity import evaluate_additivity, triple_shares
+from turnlens.papers.triple_encoders.scores import triple_query
 
 
 def test_two_conversations_by_hand() -> None:
@@ -36,7 +36,7 @@ def test_two_conversations_by_hand() -> None:
 
 def test_literal_sums(tiny_encoder, with_views, monkeypatch) -> None:
     rows, literal = talks(), Literal(with_views(tiny_encoder, "c3l"))
-    monkeypatch.setattr("turnwise.papers.triple_encoders.additivity._BLOCK", 32 * 7)
+    monkeypatch.setattr("turnlens.papers.triple_encoders.additivity._BLOCK", 32 * 7)
     result = evaluate_additivity(embedded(tiny_encoder, rows), lengths=(2, 4))
     for length in (2, 4):
         reaching = [row for row in rows if len(row["messages"]) > length]

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from closeness import rounding
 from turn_order_cases import Literal, cosine, features_of
-from turnwise.papers.triple_encoders import c3l
-from turnwise.papers.triple_encoders.c3l import C3LLoss, C3LSettings, c3l_targets
-from turnwise.papers.triple_encoders.turn_order import Windows, embed
+from turnlens.papers.triple_encoders import c3l
+from turnlens.papers.triple_encoders.c3l import C3LLoss, C3LSettings, c3l_targets
+from turnlens.papers.triple_encoders.turn_order import Windows, embed
 
 
 # Complex on purpose: the formula as the paper writes it, without the shortcuts under test.

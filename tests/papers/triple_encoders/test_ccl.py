@@ -7,9 +7,9 @@ from torch import Tensor
 
 from closeness import rounding
 from turn_order_cases import Literal, cosine, features_of
-from turnwise.papers.triple_encoders.c3l import C3LLoss
-from turnwise.papers.triple_encoders.ccl import CCLLoss, CCLSettings, ccl_targets
-from turnwise.papers.triple_encoders.turn_order import Windows, draw, embed
+from turnlens.papers.triple_encoders.c3l import C3LLoss
+from turnlens.papers.triple_encoders.ccl import CCLLoss, CCLSettings, ccl_targets
+from turnlens.papers.triple_encoders.turn_order import Windows, draw, embed
 
 
 def mean_square(values: list[Tensor]) -> Tensor:

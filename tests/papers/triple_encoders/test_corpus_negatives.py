@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from datasets import Dataset
 
-from turnwise.papers.triple_encoders.collator import TurnOrderCollator
-from turnwise.papers.triple_encoders.corpus_negatives import CorpusNegatives
-from turnwise.papers.utterance_pool import UtterancePool
+from turnlens.papers.triple_encoders.collator import TurnOrderCollator
+from turnlens.papers.triple_encoders.corpus_negatives import CorpusNegatives
+from turnlens.papers.utterance_pool import UtterancePool
 
 
 @pytest.fixture

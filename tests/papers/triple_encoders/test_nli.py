@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from turnwise.papers.triple_encoders.nli import read_nli
+from turnlens.papers.triple_encoders.nli import read_nli
 
 EXPECTED = [
     {"premise": "a, man", "hypothesis": "a person", "label": 1},

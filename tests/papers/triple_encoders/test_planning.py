@@ -8,9 +8,9 @@ import torch
 from transformers import GPT2LMHeadModel
 
 from closeness import rounding
-from turnwise.papers.generation import generate_candidates
-from turnwise.papers.triple_encoders.planning import bi_plan_scores, rank, triple_plan_scores
-from turnwise.replies.reply_model import ReplyModel
+from turnlens.papers.generation import generate_candidates
+from turnlens.papers.triple_encoders.planning import bi_plan_scores, rank, triple_plan_scores
+from turnlens.replies.reply_model import ReplyModel
 
 CONTEXT = [
     {"role": "user", "content": "hello"},
@@ -186,7 +186,7 @@ def test_a_chat_template_makes_the_speaker_the_assistant(save_generator, tmp_pat
 def test_a_chat_template_that_fails_or_does_not_end(
     save_generator, tmp_path: Path, monkeypatch, template: str, problem: str
 ) -> None:
-    monkeypatch.setattr("turnwise.papers.generation._LONGEST_RENDERING", 1.0)
+    monkeypatch.setattr("turnlens.papers.generation._LONGEST_RENDERING", 1.0)
     name = save_generator(tmp_path / "chat", template)
     with pytest.raises(ValueError, match=rf"chat template does not take this conversation: .*{problem}"):
         generate_candidates(name, CONTEXT, n=1, device="cpu")

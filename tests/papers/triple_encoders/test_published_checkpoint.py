@@ -10,12 +10,12 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-import turnwise
+import turnlens
 from sequence_cases import cosine, embedded, numbered
-from turnwise.encoders.transformer import transformer_of
-from turnwise.evaluation import evaluate_next_message
-from turnwise.papers.triple_encoders.short_term_planning import evaluate_short_term_planning
-from turnwise.papers.triple_encoders.views import Views, add_views, views_of
+from turnlens.encoders.transformer import transformer_of
+from turnlens.evaluation import evaluate_next_message
+from turnlens.papers.triple_encoders.short_term_planning import evaluate_short_term_planning
+from turnlens.papers.triple_encoders.views import Views, add_views, views_of
 
 SIX = ("[BEFORE]", "[AFTER]", "[B1]", "[B2]", "[O]", "[E]")
 
@@ -47,20 +47,20 @@ def published(tiny_encoder, tmp_path):
     ],
 )
 def test_it_is_recognised_by_its_tokens_and_says_so(published, caplog, tokens, views, before) -> None:
-    with caplog.at_level(logging.WARNING, "turnwise"):
-        encoder = turnwise.load_encoder(published(tokens))
+    with caplog.at_level(logging.WARNING, "turnlens"):
+        encoder = turnlens.load_encoder(published(tokens))
     assert "taken for a published checkpoint" in caplog.text and before[1].split()[-1] in caplog.text
     assert views_of(encoder) == views
     assert encoder.prompts[before[0]] == before[1] and encoder.prompts["after"] == "[AFTER] "
     assert caplog.text.count("published checkpoint") == 1  # not at every look
-    assert ("average" in turnwise.ReplyModel(encoder).modes) == views.triple
+    assert ("average" in turnlens.ReplyModel(encoder).modes) == views.triple
 
 
 def test_training_goes_on_in_its_order_of_tokens(published) -> None:
-    encoder = turnwise.load_encoder(published(("[BEFORE]", "[AFTER]", "[O]", "[E]")))
+    encoder = turnlens.load_encoder(published(("[BEFORE]", "[AFTER]", "[O]", "[E]")))
     add_views(encoder, "c3l")
     assert encoder.prompts["before1_same"] == "[B1] [E] [BEFORE] "
-    add_views(encoder, "c3l", token_order="turnwise")
+    add_views(encoder, "c3l", token_order="turnlens")
     assert encoder.prompts["before1_same"] == "[BEFORE] [B1] [E] "
 
 
@@ -76,7 +76,7 @@ def test_next_utterances_are_ranked_as_by_the_authors(published) -> None:
     stock.prompts = {}
     for last_rows in (None, 2):
         mode = "average" if last_rows is None else f"last-{last_rows}"
-        result = evaluate_next_message(embedded(turnwise.load_encoder(path), rows), modes=(mode,))
+        result = evaluate_next_message(embedded(turnlens.load_encoder(path), rows), modes=(mode,))
         for length in range(2, 7):
             ranks = []
             after = [stock.encode("[AFTER] " + row["messages"][length]["content"]) for row in rows]
@@ -103,7 +103,7 @@ def test_plans_are_ranked_as_by_the_authors(published) -> None:
     stock.prompts = {}
     others = ["pizza", "my card", "cancel the order"]
     result = evaluate_short_term_planning(
-        embedded(turnwise.load_encoder(path), rows), candidates=lambda context, speaker: others, lengths=(3,)
+        embedded(turnlens.load_encoder(path), rows), candidates=lambda context, speaker: others, lengths=(3,)
     )
     for distance in (1, 2, 3):
         for row, rank in zip(rows, result.modes["triple"].values["average_rank"][result.distance == distance]):

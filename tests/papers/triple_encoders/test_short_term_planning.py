@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import turnwise
+import turnlens
 from sequence_cases import FakeEncoder, Literal, by_conversation, cosine, embedded, expected_rank, numbered, talks
-from turnwise.errors import ConversationError
-from turnwise.evaluation import compare_results
-from turnwise.papers.generated import GeneratedCandidates
-from turnwise.papers.generation import generate_candidates
-from turnwise.papers.triple_encoders.short_term_planning import evaluate_short_term_planning, planning_with
+from turnlens.errors import ConversationError
+from turnlens.evaluation import compare_results
+from turnlens.papers.generated import GeneratedCandidates
+from turnlens.papers.generation import generate_candidates
+from turnlens.papers.triple_encoders.short_term_planning import evaluate_short_term_planning, planning_with
 
 
 def literal_ranks(rows, literal: Literal, length: int, distance: int, mode: str) -> list[float]:
@@ -117,7 +117,7 @@ def test_candidates_of_a_language_model(save_generator, tmp_path) -> None:
 
 
 def test_generated_candidates_are_kept(save_generator, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("turnwise.papers.generated.datasets_cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr("turnlens.papers.generated.datasets_cache", lambda: tmp_path / "cache")
     asked = []
 
     def counted(model: str, context: Any, **settings: Any) -> list[str]:
@@ -126,7 +126,7 @@ def test_generated_candidates_are_kept(save_generator, tmp_path, monkeypatch) ->
             raise KeyboardInterrupt
         return generate_candidates(model, context, **settings)
 
-    monkeypatch.setattr("turnwise.papers.generated.generate_candidates", counted)
+    monkeypatch.setattr("turnlens.papers.generated.generate_candidates", counted)
     ask = GeneratedCandidates(save_generator(tmp_path / "generator"), n=3)
     together = embedded(FakeEncoder(lambda text, _: [len(text), 1.0]), numbered(4, 4))
     with pytest.raises(KeyboardInterrupt):
@@ -152,7 +152,7 @@ def test_generated_candidates_are_kept(save_generator, tmp_path, monkeypatch) ->
 
 def test_planning_with_given_candidates_is_evaluated_beside_other_tasks(tiny_encoder) -> None:
     planning = planning_with(lambda *_, **__: ["yes"])
-    vectors = turnwise.evaluate(numbered(3, 5), encoder=tiny_encoder, tasks=["next-message", planning])
+    vectors = turnlens.evaluate(numbered(3, 5), encoder=tiny_encoder, tasks=["next-message", planning])
     assert list(vectors) == ["next_message", "short_term_planning"]
     assert vectors["short_term_planning"]["bi"]["average_rank"] <= 2
 

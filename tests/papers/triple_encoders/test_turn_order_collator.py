@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from turnwise.papers.triple_encoders.collator import C3L_COLUMNS, CCL_COLUMNS, TurnOrderCollator
-from turnwise.papers.triple_encoders.views import view_prompt
+from turnlens.papers.triple_encoders.collator import C3L_COLUMNS, CCL_COLUMNS, TurnOrderCollator
+from turnlens.papers.triple_encoders.views import view_prompt
 
 
 def needed(texts: list[str], speakers: list[str], window: int, triple: bool, directional: bool) -> set[tuple[int, str]]:

@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from turn_order_cases import cosine
-from turnwise.papers.triple_encoders import turn_order
-from turnwise.papers.triple_encoders.c3l import C3LLoss, C3LSettings
-from turnwise.papers.triple_encoders.ccl import CCLLoss, CCLSettings
-from turnwise.papers.triple_encoders.collator import TurnOrderCollator
-from turnwise.papers.triple_encoders.corpus_negatives import CorpusNegatives
-from turnwise.papers.triple_encoders.turn_order import Windows, draw, embed, negative_turns
-from turnwise.papers.utterance_pool import UtterancePool
+from turnlens.papers.triple_encoders import turn_order
+from turnlens.papers.triple_encoders.c3l import C3LLoss, C3LSettings
+from turnlens.papers.triple_encoders.ccl import CCLLoss, CCLSettings
+from turnlens.papers.triple_encoders.collator import TurnOrderCollator
+from turnlens.papers.triple_encoders.corpus_negatives import CorpusNegatives
+from turnlens.papers.triple_encoders.turn_order import Windows, draw, embed, negative_turns
+from turnlens.papers.utterance_pool import UtterancePool
 
 LOSSES = {"ccl": (CCLLoss, CCLSettings), "c3l": (C3LLoss, C3LSettings)}
 
@@ -42,7 +42,7 @@ def test_large_batches_take_a_random_part_that_is_right_on_average(
         expected = one.compute_loss_from_embeddings(embeddings, windows)
         limit = len(windows.turns) * 3 * 10 * (3 if views == "c3l" else 1)  # ten turns
         monkeypatch.setattr(turn_order, "_MOST_OPTIONS", limit)
-        monkeypatch.setattr(f"turnwise.papers.triple_encoders.{views}.draw", counted)
+        monkeypatch.setattr(f"turnlens.papers.triple_encoders.{views}.draw", counted)
         torch.manual_seed(0)
         vectors = torch.stack([one.compute_loss_from_embeddings(embeddings, windows) for _ in range(400)])
     assert max(options) == limit and len(windows.rows) > 15

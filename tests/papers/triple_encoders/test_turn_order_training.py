@@ -11,22 +11,22 @@ from datasets import Dataset
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 
-import turnwise
+import turnlens
 from closeness import assert_same_vectors
-from turnwise.papers.adaptation import Adaptation
-from turnwise.papers.triple_encoders.collator import TurnOrderCollator
-from turnwise.papers.triple_encoders.recipe import C3L, CCL
-from turnwise.papers.triple_encoders.views import TOKENS, Views, token_rows, views_of
-from turnwise.training.freezing import learning_rows
-from turnwise.training.recipes import get_recipe
-from turnwise.training.train import train
+from turnlens.papers.adaptation import Adaptation
+from turnlens.papers.triple_encoders.collator import TurnOrderCollator
+from turnlens.papers.triple_encoders.recipe import C3L, CCL
+from turnlens.papers.triple_encoders.views import TOKENS, Views, token_rows, views_of
+from turnlens.training.freezing import learning_rows
+from turnlens.training.recipes import get_recipe
+from turnlens.training.train import train
 
 SHORT = {"batch_size": 4, "max_steps": 4, "max_length": 16, "checkpoint_steps": 2, "learning_rate": 1e-3}
 
 
 @pytest.fixture
 def corpus() -> Dataset:
-    return turnwise.sample_conversations(16, seed=1).select_columns(["id", "messages"])
+    return turnlens.sample_conversations(16, seed=1).select_columns(["id", "messages"])
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def test_the_papers_way_of_training(corpus, pairs, tiny_encoder_path, tmp_path) 
         recipe = get_recipe(method, settings=settings, preset="paper")
         vectors = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / method)
         views = Views(triple=method == "c3l", speakers=True, token_order="published")
-        assert views_of(vectors) == views_of(turnwise.load_encoder(tmp_path / method)) == views
+        assert views_of(vectors) == views_of(turnlens.load_encoder(tmp_path / method)) == views
         used = vectors.tokenizer("thanks")["input_ids"]
         assert not torch.equal(words(vectors)[used[1]], words(start)[used[1]])  # not the prefix tokens alone
         unused = vectors.tokenizer.mask_token_id

@@ -8,7 +8,7 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 from transformers import BertTokenizerFast
 
 from closeness import assert_same_vectors
-from turnwise.papers.triple_encoders.views import (
+from turnlens.papers.triple_encoders.views import (
     TOKENS,
     Views,
     add_views,

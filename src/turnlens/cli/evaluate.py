@@ -1,0 +1,102 @@
+"""The command that evaluates an encoder: `turnlens evaluate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from turnlens._utils.files import check_file, is_standard
+from turnlens._utils.names import TASKS, check_task
+from turnlens.cli.options import ConversationLabel, Force, Label, MaxQueries, Pooling, Seed
+from turnlens.cli.reading import Reading, reads_conversations
+from turnlens.cli.tables import print_modes, print_table, write_json
+from turnlens.cli.terminal import quiet_transformers
+from turnlens.encoders.folders import encoder_folder
+
+
+@reads_conversations
+def evaluate(
+    model_and_data: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[MODEL] DATA",
+            help="The model (a folder or a Hub name; if left out, the default encoder), then the data.",
+        ),
+    ],
+    tasks: Annotated[
+        list[str] | None,
+        typer.Option("--task", help=f"By default semantic-retrieval; may be repeated. Of {', '.join(TASKS)}."),
+    ] = None,
+    json_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--json", "--output", "-o", help="Also write the figures to this JSON file; - means the standard output."
+        ),
+    ] = None,
+    max_queries: MaxQueries = None,
+    label: Label = "intent",
+    conversation_label: ConversationLabel = None,
+    pooling: Pooling = "mean",
+    seed: Seed = 0,
+    force: Force = False,
+    *,
+    reading: Reading,
+) -> None:
+    """Evaluate an encoder on conversations or a released benchmark.
+
+    Figures are percentages, except for ranks and cosines, with 95 % bootstrap intervals.
+
+    Example: `turnlens evaluate model test.jsonl --task semantic-retrieval --json figures.json`
+    """
+    from turnlens.data.reading.files import check_apart
+
+    model, data = _model_and_data(model_and_data)
+    names = [check_task(name) for name in tasks or ["semantic-retrieval"]]
+    if not Path(data).exists():
+        reading.check(data)
+    encoder_folder(model)
+    if json_file is not None:
+        check_apart(json_file, data)
+        check_file(json_file, force)
+    quiet_transformers()
+    from turnlens.encoders.folders import DEFAULT_ENCODER
+    from turnlens.encoders.loading import load_encoder
+    from turnlens.evaluation import evaluate as run_evaluation
+
+    figures = run_evaluation(
+        data,
+        encoder=load_encoder(model),
+        tasks=names,
+        pooling=pooling,
+        seed=seed,
+        max_queries=max_queries,
+        label=label,
+        conversation_label=conversation_label,
+        read=reading.read,
+    )
+    if json_file is not None:
+        write_json(json_file, {"model": model or DEFAULT_ENCODER, "data": data, "seed": seed, **figures})
+    if json_file is None or not is_standard(json_file):
+        _print_figures(model or "default encoder", data, figures)
+
+
+def _model_and_data(arguments: list[str]) -> tuple[str | None, str]:
+    """The model, if one is given, and the data."""
+    if len(arguments) > 2:
+        raise ValueError(f"expected [MODEL] DATA, got {len(arguments)} arguments: {' '.join(arguments)}")
+    *models, data = arguments
+    if (Path(data) / "modules.json").is_file():
+        raise ValueError(f"{data} is a model: expected [MODEL] DATA, the conversations are missing")
+    return (models[0] if models else None), data
+
+
+def _print_figures(model: str, data: str, figures: dict[str, Any]) -> None:
+    """Print a table for each task on replies, with a line for each way of scoring, and one table for all others."""
+    by_mode = [task for task in TASKS.values() if task.level.name == "reply" and task.key in figures]
+    for task in by_mode:
+        print_modes(f"{data}: {task.name} of {model}", figures[task.key], task.metric)
+    shown = {task.key for task in by_mode}
+    if others := {key: values for key, values in figures.items() if key not in shown}:
+        print_table(data, {model: others})

@@ -1,0 +1,263 @@
+"""The command `turnlens explore`: conversations in the browser, or as a folder that opens without turnlens."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from turnlens._utils.files import check_file, discard, is_url
+from turnlens._utils.progress import console, note
+from turnlens.cli.groups import takes
+from turnlens.cli.options import ExploredStore, Force, GivenData, Seed, StoreModel
+from turnlens.cli.reading import Reading, reads_conversations
+from turnlens.cli.store import fill, refuse_other_files
+from turnlens.cli.terminal import quiet_transformers
+
+if TYPE_CHECKING:
+    from turnlens.explorer import Report
+    from turnlens.explorer.summary import Period
+    from turnlens.store import ConversationStore
+
+_PAGE = ".html"
+_SHOWN = 500  # sample conversations in the demo's report: enough to look around in, embedded in seconds
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """How groups are made; each field is an option of the commands that make some."""
+
+    role: Annotated[
+        str | None,
+        typer.Option(
+            help="The role that asks, such as user, or opener for whoever opens a conversation; by default the one "
+            "that opens most conversations, and opener where roles are names. cluster then writes its groups only."
+        ),
+    ] = None
+    seeds: Annotated[
+        Path | None,
+        typer.Option(help="TOML file of groups that you know: a name and a sentence, or a list of examples, for each."),
+    ] = None
+    history: Annotated[
+        bool,
+        typer.Option(
+            "--history",
+            help="Group messages together with what was said before them, so that an answer is near its question.",
+        ),
+    ] = False
+    granularity: Annotated[
+        str, typer.Option(help="How fine groups are: coarse, medium or fine, or about how many to find of each role.")
+    ] = "medium"
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """These options as arguments of `turnlens.cluster`.
+
+        Raises:
+            ValueError: The granularity is neither a known word nor a number from 1, or the seeds cannot be read.
+        """
+        from turnlens.explorer import GroupSettings
+
+        granularity: Any = int(self.granularity) if self.granularity.isdecimal() else self.granularity
+        GroupSettings(granularity=granularity)  # refuses what is none
+        return {"role": self.role, "seeds": self._seeds(), "history": self.history, "granularity": granularity}
+
+    def _seeds(self) -> dict[str, Any] | None:
+        if self.seeds is None:
+            return None
+        try:
+            seeds = tomllib.loads(self.seeds.read_text(encoding="utf-8-sig"))
+        except ValueError as error:
+            raise ValueError(f"{self.seeds} is not valid TOML: {error}") from error
+        from turnlens.explorer.seeds import examples_of
+
+        examples_of(seeds)  # refuses what is none
+        return seeds
+
+
+makes_groups = takes(Grouping, "grouping")
+Compared = Annotated[
+    Literal["half", "week", "month"],
+    typer.Option(
+        "--period",
+        help="Growth in the list of groups: the last week or month against that before, or the halves of the time.",
+    ),
+]
+
+
+@reads_conversations
+@makes_groups
+def explore(
+    reading: Reading,
+    grouping: Grouping,
+    data: GivenData = None,
+    store: ExploredStore = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            "--export",
+            help="Write a folder that opens in any browser, or an .html file to mail and print, and exit.",
+        ),
+    ] = None,
+    no_texts: Annotated[
+        bool, typer.Option("--no-texts", help="Write the .html file without examples, with keywords as names.")
+    ] = False,
+    period: Compared = "half",
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port on this machine; 0 chooses a free one.")
+    ] = 0,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address without opening a browser.")
+    ] = False,
+    model: StoreModel = None,
+    seed: Seed = 0,
+    force: Force = False,
+) -> None:
+    """Show in the browser what conversations are about, how they continue, and which are unusual.
+
+    The data is put into a store first. If the command is stopped, run it again to continue; it also adds new
+    conversations. Nothing leaves this machine. With --export, the report is written to a folder instead, which any
+    browser opens without turnlens.
+
+    Example: `turnlens explore chats.jsonl`
+    """
+    if export is not None:
+        _check(export, force)
+    is_mailed = export is not None and export.suffix == _PAGE
+    if no_texts and not is_mailed:
+        raise ValueError("--no-texts is for a file to mail: add --export report.html")
+    if period != "half" and not is_mailed:
+        raise ValueError("--period is for a file to mail: add --export report.html, or choose it on the page")
+    quiet_transformers()
+    from turnlens.explorer import GroupSettings, build_report
+
+    chosen = grouping.arguments
+    known, settings = chosen.pop("seeds"), GroupSettings(**chosen)
+    opened = explored_store(data, store, reading, model, "explore")
+    report = build_report(opened, seed=seed, settings=settings, seeds=known)
+    say_who_asks(report)
+    if export is None:
+        _serve(opened, report, port, no_browser)
+    else:
+        _write(report, export, force, not no_texts, period)
+
+
+def write_sample_report(folder: Path) -> bool:
+    """Write the report at the end of the demo: sample conversations, embedded by the model that was trained on them.
+
+    Returns:
+        Whether it was written; without the extra it is not.
+    """
+    from turnlens._utils.optional import require
+
+    try:
+        for module in ("lancedb", "graspologic_native", "openTSNE"):
+            require(module, "explorer")
+    except ImportError as error:
+        note(f"No report of the conversations: {error}")
+        return False
+    from turnlens.data.conversations import read_conversations
+    from turnlens.explorer import build_report
+    from turnlens.store import ConversationStore
+
+    discard(store := folder / "conversations.store")
+    opened = ConversationStore.open(store, encoder=folder / "model")
+    conversations = read_conversations(folder / "conversations.jsonl")
+    fill(opened, conversations.select(range(min(_SHOWN, len(conversations)))), {})
+    _write(build_report(opened), folder / "report", force=True)
+    return True
+
+
+def _check(export: Path, force: bool) -> None:
+    from turnlens.explorer.export import check_export
+
+    if export.suffix == _PAGE:
+        check_file(export, force)
+    else:
+        check_export(export, force)
+
+
+def say_who_asks(report: Report) -> None:
+    """Print whose messages are taken for requests, unless there is nobody else."""
+    from turnlens.explorer.openers import OPENER
+
+    asker = report.speakers.asker
+    if asker is None:
+        note(
+            "No role opens most conversations, so the messages of all roles are grouped together; --role names the "
+            f"one that asks, and --role {OPENER} takes whoever opens a conversation for it"
+        )
+    elif asker == OPENER:
+        note(
+            "Roles are names here, so whoever opens a conversation is the one who asks, and all others answer "
+            "(--role names somebody else)"
+        )
+    elif len(report.roles) > 1:
+        note(
+            f"Each role has its own groups. The role that asks is {asker}: it opens {report.speakers.opened:.0%} of "
+            "the conversations, not counting greetings by those who answer (--role names another)"
+        )
+
+
+def explored_store(
+    data: list[Path] | None, store: str | None, reading: Reading, model: str | None, command: str
+) -> ConversationStore:
+    """Put the data into a store, and return the store that a command shows."""
+    from turnlens.store import ConversationStore, id_key
+    from turnlens.store.state import STATE_FILE
+
+    if not data:
+        if store is None:
+            raise ValueError(f"expected DATA or --store FOLDER: turnlens {command} chats.jsonl")
+        return ConversationStore.open(store, encoder=model, create=False)
+    for path in data:
+        if (path / STATE_FILE).is_file():
+            raise ValueError(f"{path} is a store: turnlens {command} --store {path}")
+    is_of_these = store is None  # then it is made from these files, which may have been edited since
+    if store is None:
+        store = f"{_stem(data[0])}.store"
+    key = id_key(store) if reading.redact else None
+    conversations = reading.read(data, None if is_url(store) else Path(store), key)
+    opened, files = ConversationStore.open(store, encoder=model), reading.files_by_name(data, key)
+    if not is_of_these:
+        refuse_other_files(opened, conversations, files)
+    report = fill(opened, conversations, files)
+    there = f"{report.unchanged:,} of them were there" if report.unchanged else "all new"
+    note(
+        f"{store}: read {len(conversations):,} conversations, {there}; embedded {report.messages:,} messages. "
+        f"Next time, this is enough: turnlens {command} --store {store}"
+    )
+    return opened
+
+
+def _stem(path: Path) -> str:
+    """The name of a file or folder without endings; for a glob or the standard input, what is left of it, or chats."""
+    return re.sub(r"[^\w-]", "", path.resolve().name.split(".")[0]).strip("-") or "chats"
+
+
+def _serve(store: ConversationStore, report: Report, port: int, no_browser: bool) -> None:
+    from turnlens.explorer.serving import Explorer, open_browser
+
+    explorer = Explorer(store, report, port)
+    opened = not no_browser and open_browser(explorer.url)
+    console.print(
+        f"{'Opened' if opened else 'Open'} {explorer.url} (on this machine only; Ctrl-C stops it)", soft_wrap=True
+    )
+    explorer.run()
+
+
+def _write(report: Report, export: Path, force: bool, texts: bool = True, period: Period = "half") -> None:
+    if export.suffix == _PAGE:
+        from turnlens.explorer.report.html_file import write_html_file
+
+        write_html_file(report, export, texts, period)
+        console.print(f"Wrote {export}, {'with examples' if texts else 'without texts'}.", soft_wrap=True)
+    else:
+        from turnlens.explorer.export import export_report
+
+        opened = export_report(report, export, force)
+        console.print(f"Wrote {export}. To look at it, open {opened} in a browser.", soft_wrap=True)

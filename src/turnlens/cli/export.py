@@ -1,0 +1,90 @@
+"""The command `turnlens export`: what a store holds, for other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from turnlens._utils.files import atomic_path, only_writer
+from turnlens._utils.progress import console, note
+from turnlens.cli.options import Force, Seed
+from turnlens.cli.store import StoreArgument, opened_store
+from turnlens.cli.terminal import quiet_transformers
+
+if TYPE_CHECKING:
+    from turnlens.explorer import Report
+    from turnlens.store import ConversationStore
+
+_TABLES = (".csv", ".parquet", ".xlsx")
+
+
+def export(
+    store: StoreArgument,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            "--output",
+            "-o",
+            help="A .jsonl or .jsonl.gz file of conversations (- for the standard output); or a .csv, .xlsx or "
+            ".parquet file of their requests.",
+        ),
+    ],
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Take only this many conversations of each request, at the edges of requests, of the most surprising, "
+            "and of those that failed (an error, or negative feedback).",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Seed = 0,
+    force: Force = False,
+) -> None:
+    """Write the conversations of a store as chat JSONL: all of them, or a sample for evaluations and annotators.
+
+    As a table, the request of each conversation is written with its group, its id and that of its trace, so that groups
+    can be tags in the tool that the conversations are from.
+
+    Example: `turnlens export talks --sample 5 --out examples.jsonl`
+    """
+    from turnlens.data.conversations import check_chat_file, write_chats
+
+    if output.suffix.lower() in _TABLES:
+        _write_requests(store, output, sample, force)
+        return
+    target = check_chat_file(output, force)
+    opened = opened_store(store, read_only=sample is None)
+    rows = opened.export()
+    if sample is not None:
+        from turnlens.explorer.sampling import has_failed, sampled
+
+        failed = [row["id"] for row in opened.export() if has_failed(row)]
+        rows = sampled(_report(opened, page=True), rows, failed, sample, seed)
+    with only_writer(target), atomic_path(target) as temporary:
+        count = write_chats(rows, temporary)
+    console.print(f"Wrote {count:,} conversations to {output}")
+
+
+def _write_requests(store: str, output: Path, sample: int | None, force: bool) -> None:
+    from turnlens.explorer.sampling import requests_table
+    from turnlens.explorer.tables import check_table, write_table
+
+    if sample is not None:
+        raise ValueError(f"--sample takes conversations, and {output} is for a table: name a .jsonl file")
+    check_table(output, force)
+    opened = opened_store(store)
+    table = requests_table(_report(opened), opened.export())
+    with only_writer(output):
+        write_table(table, output)
+    note(f"Wrote the requests of {len(table):,} conversations to {output}")
+
+
+def _report(store: ConversationStore, page: bool = False) -> Report:
+    quiet_transformers()
+    from turnlens.explorer import build_report
+
+    return build_report(store, page=page)

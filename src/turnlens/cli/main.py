@@ -1,0 +1,82 @@
+"""The command line: its commands, and the entry point."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Annotated
+
+import typer
+
+import turnlens
+from turnlens._utils.progress import log_handler
+from turnlens.cli.centre import centre
+from turnlens.cli.cluster import cluster
+from turnlens.cli.data import convert
+from turnlens.cli.embed import embed
+from turnlens.cli.evaluate import evaluate
+from turnlens.cli.explore import explore
+from turnlens.cli.export import export
+from turnlens.cli.extensions import COMMANDS, commands_of
+from turnlens.cli.inspect import inspect
+from turnlens.cli.label import label
+from turnlens.cli.merge import merge
+from turnlens.cli.reply import reply
+from turnlens.cli.serve import new_key, serve
+from turnlens.cli.store import index, search, store
+from turnlens.cli.terminal import Commands
+from turnlens.cli.training import demo, train
+from turnlens.cli.verbosity import Application
+
+app = Application(
+    cls=Commands,
+    help="Learn embeddings from conversations without labels, and put them to work.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+# The groups of commands in `turnlens --help`.
+PURPOSES = {
+    "See what is in your conversations": (inspect, explore, cluster, label, search, reply),
+    "Fit an encoder to them": (train, embed, evaluate),
+    "Keep and serve them": (index, export, serve, new_key),
+    "Files and examples": (convert, demo),
+}
+for purpose, commands in PURPOSES.items():
+    for command in commands:
+        app.command(rich_help_panel=purpose)(command)
+
+_GROUPS = "More commands"
+model = Application(cls=Commands, help="Change, combine and compare models.", no_args_is_help=True)
+for command in (merge, centre):
+    model.command()(command)
+app.add_typer(model, name="model", rich_help_panel=_GROUPS)
+app.add_typer(store, name="store", rich_help_panel=_GROUPS)
+for name in COMMANDS:
+    further = Application(cls=commands_of(name), help=COMMANDS.about(name), no_args_is_help=True)
+    app.add_typer(further, name=name, rich_help_panel=_GROUPS)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"turnlens {turnlens.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """The options that come before any command."""
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    logging.basicConfig(format="%(message)s", handlers=[log_handler()])
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    # Threads that spin while they wait for each other take the cores that they wait for, if anything else runs.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    app()

@@ -1,0 +1,142 @@
+"""How commands read conversations: one set of options for all of them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from turnlens._utils.progress import note
+from turnlens.cli.groups import takes
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+    from turnlens.data.reading.detection import UnknownLayout
+    from turnlens.data.reading.options import ReadingOptions
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How conversations are read; each field is an option of every command that reads some."""
+
+    format: Annotated[str, typer.Option(help="Source format; by default detected from the content.")] = "auto"
+    skip_bad_rows: Annotated[bool, typer.Option("--skip-bad-rows", help="Skip bad rows and list them at the end.")] = (
+        False
+    )
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns",
+            help="What the columns hold, such as conversation=ticket_id,speaker=author.type,text=body,time=created_at. "
+            "Also messages=…, for records that each hold a list of messages, and ignore=….",
+        ),
+    ] = None
+    redact: Annotated[
+        str | None,
+        typer.Option(
+            "--redact",
+            help="Replace personal data while reading: emails, phones, cards, ibans, urls, ips, or all of these; also "
+            "names=FILE and persons=MODEL.",
+        ),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        typer.Option(
+            help="Encoding of texts, such as cp1252; by default UTF-8, or a guess from the text if it is not UTF-8."
+        ),
+    ] = None
+    split_by: Annotated[
+        str | None,
+        typer.Option(help="Split long conversations, such as a chat over months: by day, or at a pause such as 6h."),
+    ] = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """These options as arguments of `read_conversations`."""
+        options = asdict(self)
+        return {"on_error": "skip" if options.pop("skip_bad_rows") else "raise", **options}
+
+    @property
+    def options(self) -> ReadingOptions:
+        """These options, parsed and checked."""
+        from turnlens.data.reading.options import ReadingOptions
+
+        return ReadingOptions.of(**self.arguments)
+
+    def check(self, paths: str | os.PathLike[str] | list[Path], output: Path | None = None) -> None:
+        """Raise those errors of `read` that can be found without reading, before anything slow is loaded."""
+        from turnlens.data.reading.files import check_apart, find_files
+
+        if output is not None:
+            check_apart(output, paths)
+        find_files(paths, self.options.format)
+
+    def read(
+        self, paths: str | os.PathLike[str] | list[Path], output: Path | None = None, id_key: bytes | None = None
+    ) -> Dataset:
+        """Read the conversations of files, folders or globs; the output must not be one of them.
+
+        Ids that hold personal data become pseudonyms by the key. Of a table whose columns are not named, but leave no
+        doubt, these are told and read.
+        """
+        from turnlens.data.conversations import read_conversations
+        from turnlens.data.reading.detection import UnknownLayout
+        from turnlens.data.reading.files import check_apart
+
+        if output is not None:
+            check_apart(output, paths)
+        keyed = self._keyed(id_key)
+        try:
+            return read_conversations(paths, **{**self.arguments, **keyed})
+        except UnknownLayout as unknown:
+            return read_conversations(paths, **{**self._with_columns(unknown).arguments, **keyed})
+
+    def files_by_name(self, paths: list[Path], id_key: bytes | None = None) -> dict[str, str]:
+        """The files by the beginning of the ids that their conversations get if they have none."""
+        from turnlens.data.reading.loop import files_by_name
+        from turnlens.data.reading.options import ReadingOptions
+
+        return files_by_name(paths, ReadingOptions.of(**{**self.arguments, **self._keyed(id_key)}))
+
+    def _keyed(self, id_key: bytes | None) -> dict[str, Any]:
+        from turnlens.data.redaction import Redaction
+
+        return {"redact": None if self.redact is None else Redaction.parse(self.redact, id_key)}
+
+    def rows(self, paths: str | os.PathLike[str] | list[Path]) -> Iterator[dict[str, Any]]:
+        """The same conversations one at a time, without `datasets`, which takes a second to load."""
+        from turnlens.data.conversations import iterate_conversations
+        from turnlens.data.reading.detection import UnknownLayout
+
+        rows = iterate_conversations(paths, **self.arguments)
+        try:
+            first = next(rows, None)
+        except UnknownLayout as unknown:
+            return iterate_conversations(paths, **self._with_columns(unknown).arguments)
+        return rows if first is None else chain([first], rows)
+
+    def _with_columns(self, unknown: UnknownLayout) -> Reading:
+        if not unknown.layout.sure:
+            raise unknown
+        columns = str(unknown.layout.columns)
+        note(f"{unknown.where}: read with --columns '{columns}'; name others if that is wrong")
+        return replace(self, columns=columns)
+
+    def command_line(self, data: list[Path]) -> str:
+        """The data and these options as a user would type them."""
+        words = [str(path) for path in data]
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value != field.default:
+                words += [f"--{field.name.replace('_', '-')}", *([] if value is True else [value])]
+        return shlex.join(words)
+
+
+reads_conversations = takes(Reading, "reading")

@@ -1,0 +1,119 @@
+"""The command that ranks what could be said next: `turnlens reply`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from turnlens._utils.files import check_file, is_standard
+from turnlens.cli.options import (
+    Candidates,
+    ConversationFile,
+    Force,
+    ModelArgument,
+    OtherId,
+    RankingFile,
+    Speaker,
+    Top,
+    Where,
+)
+from turnlens.cli.reading import Reading, reads_conversations
+from turnlens.cli.tables import print_hits, print_ranking, write_json
+from turnlens.cli.terminal import quiet_transformers, use_one_thread
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@reads_conversations
+def reply(
+    model: ModelArgument,
+    conversation: ConversationFile,
+    candidates: Candidates = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--store",
+            help="A store whose messages by the next speaker are the candidates, instead of --candidates.",
+        ),
+    ] = None,
+    where: Where = None,
+    id: OtherId = None,
+    top: Top = 10,
+    mode: Annotated[
+        str | None,
+        typer.Option(
+            help="How to score: composed, bi or joined, or as a paper does; by default the first that the model "
+            "supports."
+        ),
+    ] = None,
+    speaker: Speaker = None,
+    json_file: RankingFile = None,
+    force: Force = False,
+    *,
+    reading: Reading,
+) -> None:
+    """Rank candidates for the next message of a conversation.
+
+    Example: `turnlens reply model --candidates replies.txt --conversation chat.jsonl`
+    """
+    quiet_transformers()
+    use_one_thread()
+    from turnlens.replies.candidates import read_candidates
+    from turnlens.replies.reply_model import ReplyModel, next_speaker
+    from turnlens.store.opening import store_encoder
+
+    if json_file is not None:
+        check_file(json_file, force)
+    if candidates is None or store is not None:
+        if candidates is not None or store is None:
+            raise ValueError(f"expected either --candidates or --store, got {'neither' if store is None else 'both'}")
+        settings = {"where": where, "limit": top, "mode": mode, "speaker": speaker}
+        _reply_from_store(store, model, messages_to_continue(conversation, id, reading), settings, json_file)
+        return
+    if where is not None:
+        raise ValueError("--where belongs to --store")
+    messages = messages_to_continue(conversation, id, reading)
+    texts = read_candidates(candidates, reading.read)
+    encoder = store_encoder(model, "messages")
+    reply_model = ReplyModel(encoder.encoder if mode == "joined" else encoder.for_texts(len(texts) + len(messages)))
+    vectors = reply_model.encode_candidates(texts, show_progress_bar=True)
+    running = reply_model.start(speaker or next_speaker(messages))
+    for message in messages:
+        running.add(message["content"], message["role"])
+    show_ranking(texts, running.score(vectors, mode), top, json_file)
+
+
+def _reply_from_store(
+    path: str, model: str, messages: list[dict[str, Any]], settings: dict[str, Any], json_file: Path | None
+) -> None:
+    from turnlens.store import ConversationStore
+
+    opened = ConversationStore.open(path, encoder=model, read_only=True)
+    hits = [asdict(hit) for hit in opened.next_replies(messages, **settings)]
+    if json_file is not None:
+        write_json(json_file, [{"message": hit["text"], "score": hit["score"], **hit} for hit in hits])
+    print_hits(hits)
+
+
+def messages_to_continue(path: Path, id: str | None, reading: Reading) -> list[dict[str, Any]]:
+    """The messages with text of one conversation of a file, prepared as for training."""
+    for row in reading.rows(path):
+        if id is None or row["id"] == id:
+            if messages := [message for message in row["messages"] if message["content"].strip()]:
+                return messages
+            raise ValueError(f"{path}: the conversation {row['id']!r} has no message with text")
+    raise ValueError(f"{path}: found no conversation {id!r}")
+
+
+def show_ranking(texts: list[str], scores: np.ndarray, top: int, json_file: Path | None) -> None:
+    """Print the best texts, ties in their given order, and write them to the file if there is one."""
+    order = (-scores).argsort(kind="stable")[:top]
+    ranking = [{"message": texts[row], "score": float(scores[row])} for row in order]
+    if json_file is not None:
+        write_json(json_file, ranking)
+    if json_file is None or not is_standard(json_file):
+        print_ranking(ranking)

@@ -1,0 +1,167 @@
+"""The commands of the service: `turnlens serve`, and `turnlens new-key` for those who may use it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from turnlens._utils.progress import console, error_console
+from turnlens._utils.spelling import did_you_mean
+from turnlens.cli.options import Model, given, parse_settings
+from turnlens.cli.terminal import TERMINATED, quiet_transformers, use_one_thread
+
+if TYPE_CHECKING:
+    from turnlens.service import ServiceSettings
+
+_SECONDS_AT_A_TIME = 0.0005
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def serve(
+    store: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--store",
+            help="A conversation store: FOLDER or NAME=FOLDER; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    model: Model = None,
+    host: Annotated[str, typer.Option(envvar="TURNLENS_HOST", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(envvar="TURNLENS_PORT", min=0, max=65535, help="Port to listen on.")] = 8000,
+    keys: Annotated[
+        Path | None,
+        typer.Option(
+            "--keys", help="File of API keys; without it, the service answers this machine only.", show_default=False
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A setting of the service, as name=value; may be repeated.", show_default=False),
+    ] = None,
+) -> None:
+    """Serve embeddings, ranking, search and next replies over HTTP, also to clients made for OpenAI.
+
+    Every setting can also be given in the environment, as TURNLENS_MODEL, TURNLENS_KEYS, ….
+
+    Example: `turnlens serve --store talks --keys keys.toml --host 0.0.0.0`
+    """
+    quiet_transformers()
+    use_one_thread()
+    from turnlens.service import create_app
+
+    options = given({"model": model, "keys": keys, "stores": _named_stores(store) if store else None})
+    chosen = _settings({**parse_settings(settings or []), **options})
+    if chosen.keys is None and host not in _LOOPBACK:
+        raise ValueError(f"--host {host} serves other machines, which needs --keys FILE: turnlens new-key makes them")
+    import uvicorn
+
+    from turnlens.service.connections import uvicorn_config
+
+    app = create_app(chosen)
+    _log_to_stderr()
+    # The thread that answers waits this long, each time, for threads that parse and count to let it run.
+    sys.setswitchinterval(_SECONDS_AT_A_TIME)
+    server = uvicorn.Server(uvicorn_config(app, host, port))
+    loaded = app.state.service.worker.loaded
+
+    def stop_if_failed(_: Any) -> None:
+        server.should_exit = server.should_exit or loaded.exception() is not None
+
+    loaded.add_done_callback(stop_if_failed)
+    try:
+        server.run()
+    except (KeyboardInterrupt, SystemExit) as stop:  # uvicorn raises the signals again after obeying them
+        if isinstance(stop, SystemExit) and not server.started:
+            raise OSError(f"port {port} of {host} cannot be used: choose another with --port") from None
+        if isinstance(stop, SystemExit) and stop.code != TERMINATED:
+            raise
+    if loaded.done() and loaded.exception() is not None:
+        raise loaded.exception()
+    if app.state.service.is_stuck:
+        logging.shutdown()
+        os._exit(0)  # a normal exit would have to wait for the stuck thread's work
+
+
+def new_key(
+    name: Annotated[
+        str, typer.Argument(help="Who gets the key; the name appears in logs and metrics.", show_default=False)
+    ],
+    keys: Annotated[
+        Path, typer.Option("--keys", help="File of API keys, to which the hash of the new key is added.")
+    ] = Path("keys.toml"),
+    scope: Annotated[
+        list[str], typer.Option("--scope", help="What the key allows: read, write or admin; may be repeated.")
+    ] = ["read"],  # noqa: B006  # typer copies it
+    store: Annotated[
+        str | None,
+        typer.Option("--store", help="Name of the only store that the key may use; by default it may use all."),
+    ] = None,
+    requests_per_minute: Annotated[
+        int | None, typer.Option(help="Highest number of requests per minute; by default unlimited.")
+    ] = None,
+) -> None:
+    """Make an API key for `turnlens serve`, print it, and add its hash to the file of keys.
+
+    The scope `read` lets a client embed, rank and search, `write` lets it add and delete conversations, and `admin`
+    lets it read the metrics. No scope includes another.
+
+    Example: `turnlens new-key website --scope read --requests-per-minute 600`
+    """
+    from turnlens.service.keys import new_key as make
+
+    secret = make(keys, name, scope, store, requests_per_minute)
+    error_console.print(f"Added {name} to {keys}. This is the only time that the key is shown:")
+    console.print(secret, soft_wrap=True)
+
+
+def _named_stores(values: list[str]) -> dict[str, str]:
+    """The folders of stores by their names, which are the folders' own where none is given."""
+    stores: dict[str, str] = {}
+    for value in values:
+        name, equals, place = value.partition("=")
+        if not equals:
+            name, place = Path(value).resolve().name, value
+        if name in stores:
+            raise ValueError(
+                f"{stores[name]} and {place} would both be the store {name!r}: give each a name of its own, as "
+                "--store NAME=PATH"
+            )
+        stores[name] = place
+    return stores
+
+
+def _settings(values: dict[str, Any]) -> ServiceSettings:
+    from pydantic import ValidationError
+
+    from turnlens.service import ServiceSettings
+
+    try:
+        return ServiceSettings(**values)
+    except ValidationError as error:
+        raise ValueError(
+            "; ".join(_told(problem, ServiceSettings.model_fields) for problem in error.errors())
+        ) from None
+
+
+def _told(problem: Mapping[str, Any], known: Iterable[str]) -> str:
+    if problem["type"] == "extra_forbidden":
+        name = str(problem["loc"][0])
+        return f"the service has no setting {name!r}{did_you_mean(name, known)}: expected some of {', '.join(known)}"
+    return ": ".join([*map(str, problem["loc"]), problem["msg"]])
+
+
+def _log_to_stderr() -> None:
+    """Log a line with the time for every request, regardless of what other commands show."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    for name in ("turnlens.service", "uvicorn.error"):
+        logger = logging.getLogger(name)
+        logger.setLevel(logging.INFO)
+        logger.handlers, logger.propagate = [handler], False

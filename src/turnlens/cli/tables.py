@@ -1,0 +1,113 @@
+"""The results of the commands, as tables on the terminal and as JSON files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.table import Column, Table
+
+from turnlens._utils.files import atomic_path
+from turnlens._utils.progress import console
+from turnlens._utils.strict_json import strict_json
+
+_COUNTS = ("queries", "pairs", "conversations", "messages")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write results to a file. Call this before printing them, so that a broken pipe cannot lose them."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(strict_json(value, indent=2)[0] + "\n", encoding="utf-8")
+
+
+def print_table(title: str, rows: dict[str, dict[str, dict[str, Any]]]) -> None:
+    """Print one line for each encoder, task and figure.
+
+    Args:
+        title: Title of the table.
+        rows: Encoder -> task -> figures. A figure may come with its interval or its standard deviation. The table also
+            shows the number of queries, pairs, conversations or messages, and of labels.
+    """
+    table = _table("encoder", "task", "figure", "value", "95 % interval or ± deviation", "n", title=title)
+    for encoder, tasks in rows.items():
+        for task, figures in tasks.items():
+            count = str(next(figures[name] for name in _COUNTS if name in figures))
+            count += f", {figures['labels']} labels" if "labels" in figures else ""
+            digits = 3 if task == "alignment_uniformity" else 1  # all others are percentages
+            for name, value in figures.items():
+                if isinstance(value, float) and not name.endswith("_std"):
+                    shown = (_figure(name), f"{value:.{digits}f}", _spread(figures, name))
+                    table.add_row(encoder, task.replace("_", " "), *shown, count)
+    console.print(table)
+
+
+def print_gains(title: str, figures: dict[str, dict[str, Any]], titles: dict[str, str]) -> None:
+    """Print figures in percent before and after a training, and their difference, with 95 % intervals."""
+    compared = ("before", "after", "difference")
+    table = _table("", *compared, title=title)
+    for name, figure in figures.items():
+        table.add_row(titles[name], *(f"{figure[column]:.1f} ({_spread(figure, column)})" for column in compared))
+    console.print(table)
+
+
+def print_modes(title: str, modes: dict[str, dict[str, Any]], metric: str) -> None:
+    """Print a line for each way of scoring: its figures with 95 % intervals, and a metric by context length."""
+    digits = 3 if metric == "difference" else 1  # a difference of cosines; the other figures are ranks and percentages
+    first = next(iter(modes.values()))
+    names = [name for name, value in first.items() if isinstance(value, float)]
+    table = _table("scored by", *map(_figure, names), "n", title=title)
+    for mode, figures in modes.items():
+        cells = (f"{figures[name]:.{digits}f} ({_spread(figures, name, digits)})" for name in names)
+        table.add_row(mode, *cells, str(figures["queries"]))
+    console.print(table)
+    if lengths := first.get("by_context_length"):
+        table = _table("scored by", *lengths, title=f"{_figure(metric)} by turns of the context")
+        for mode, figures in modes.items():
+            table.add_row(
+                mode, *(f"{of_length[metric]:.{digits}f}" for of_length in figures["by_context_length"].values())
+            )
+        console.print(table)
+
+
+def print_ranking(ranking: list[dict[str, Any]]) -> None:
+    """Print messages and their scores, the best first."""
+    table = _table("rank", "score", "message")
+    for place, row in enumerate(ranking, start=1):
+        table.add_row(str(place), f"{row['score']:.3f}", row["message"])
+    console.print(table)
+
+
+def print_hits(hits: list[dict[str, Any]]) -> None:
+    """Print what a search of a store found, the best first."""
+    table = _table("score", "conversation", "turn", "role", "text")
+    for hit in hits:
+        turn, role = hit.get("turn", f"of {hit.get('turns')}"), hit.get("role", "")
+        table.add_row(f"{hit['score']:.3f}", hit["conversation"], str(turn), role, hit["text"])
+    console.print(table)
+
+
+def print_pairs(title: str, pairs: list[tuple[str, str]]) -> None:
+    """Print names and their values; a name that occurs several times in a row is printed once."""
+    table = Table(Column(no_wrap=True), Column(overflow="fold"), title=title, title_justify="left", show_header=False)
+    before = None
+    for name, value in pairs:
+        table.add_row("" if name == before else name, value)
+        before = name
+    console.print(table)
+
+
+def _table(*columns: str, title: str | None = None) -> Table:
+    """A table that wraps long cells and never truncates them."""
+    return Table(*(Column(name, overflow="fold") for name in columns), title=title, title_justify="left")
+
+
+def _figure(name: str) -> str:
+    return name.upper() if len(name) == 3 else name.replace("_", " ")
+
+
+def _spread(figures: dict[str, Any], name: str, digits: int = 1) -> str:
+    """The interval or the standard deviation of a figure, where it has one."""
+    if f"{name}_interval" in figures:
+        low, high = figures[f"{name}_interval"]
+        return f"{low:.{digits}f} – {high:.{digits}f}"
+    return f"± {figures[f'{name}_std']:.1f}" if f"{name}_std" in figures else ""

@@ -1,0 +1,96 @@
+"""How errors and the messages of other libraries appear on the terminal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+from typing_extensions import override
+
+from turnlens._utils.progress import error_console
+from turnlens.errors import BadRowError, error_line, is_out_of_memory
+
+TERMINATED = 128 + signal.SIGTERM  # exit code of a process that was asked to end
+
+
+class Commands(TyperGroup):
+    """The commands; a user's mistake is reported in one line, and Ctrl-C and SIGTERM end cleanly."""
+
+    @override
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            with exit_on_sigterm():
+                return super().invoke(ctx)
+        except KeyboardInterrupt:
+            self._stop(ctx, signal.SIGINT)
+        except SystemExit as stop:
+            if stop.code != TERMINATED:
+                raise
+            self._stop(ctx, signal.SIGTERM)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")  # pydantic's, which typer leaves there
+            raise
+        except BrokenPipeError:  # the program that reads our output has closed it
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(1) from None
+        except (ValueError, OSError, ImportError, MemoryError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and not is_out_of_memory(error):
+                raise
+            skips = isinstance(error, BadRowError) and self._has_option(ctx, "skip_bad_rows")
+            advice = "; --skip-bad-rows leaves out rows like this" if skips else ""
+            error_console.print(f"error: {_message(error)}{advice}", style="red", soft_wrap=True)
+            raise typer.Exit(1) from None
+
+    def _stop(self, ctx: Any, number: int) -> NoReturn:
+        kept = " What was done so far is kept: run the command again with --resume."
+        error_console.print(f"Stopped.{kept if self._has_option(ctx, 'resume') else ''}")
+        raise typer.Exit(128 + number) from None
+
+    def _has_option(self, ctx: Any, name: str) -> bool:
+        command = self.get_command(ctx, ctx.invoked_subcommand or "")
+        return command is not None and any(option.name == name for option in command.params)
+
+
+@contextmanager
+def exit_on_sigterm() -> Iterator[None]:
+    """Inside the block, SIGTERM unwinds the stack, so that half-written files are removed."""
+    try:
+        previous = signal.signal(signal.SIGTERM, _exit)
+    except ValueError:  # not in the main thread, which alone receives signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def _exit(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(TERMINATED)
+
+
+def _message(error: Exception) -> str:
+    """The message of an error, without the number that errors of the system have."""
+    if is_out_of_memory(error):
+        return f"not enough memory: close other programs, or use less data at a time ({error_line(error)})"
+    if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
+def use_one_thread() -> None:
+    """Let numpy multiply in one thread, since others would only wait. Call this before anything may import it."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def quiet_transformers() -> None:
+    """Turn off the bars of transformers for reading and writing weights. Call this before anything may import it."""
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")

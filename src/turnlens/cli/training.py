@@ -1,0 +1,296 @@
+"""The commands that train: `turnlens demo` and `turnlens train`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from turnlens._utils.files import check_folder, is_standard
+from turnlens._utils.levels import LevelName
+from turnlens._utils.names import DEFAULT_METHOD, METHODS, check_method, check_task
+from turnlens._utils.progress import console, note
+from turnlens.cli.explore import write_sample_report
+from turnlens.cli.options import (
+    ConversationLabel,
+    Data,
+    Force,
+    MaxQueries,
+    OutputFolder,
+    Resume,
+    Seed,
+    given,
+    parse_settings,
+)
+from turnlens.cli.reading import Reading, reads_conversations
+from turnlens.cli.tables import print_gains, print_table
+from turnlens.cli.terminal import quiet_transformers
+from turnlens.encoders.folders import encoder_folder
+
+if TYPE_CHECKING:
+    from turnlens.evaluation import RetrievalResult, TaskEvaluator
+    from turnlens.training.recipes import Recipe
+
+
+_VALIDATION_TASKS: dict[LevelName, str] = {
+    "message": "semantic-retrieval",
+    "conversation": "conversation-retrieval",
+    "reply": "next-message",
+}
+
+
+def demo(
+    output: OutputFolder = Path("demo-output"),
+    conversations: Annotated[int, typer.Option(min=50, help="Number of conversations to generate.")] = 1000,
+    max_steps: Annotated[int, typer.Option(min=1, help="Number of training steps.")] = 20,
+    seed: Seed = 0,
+    force: Force = False,
+) -> None:
+    """Run the whole job on generated conversations: read, train without labels, evaluate, and write a report of topics.
+
+    Example: `turnlens demo --output demo-output`
+    """
+    quiet_transformers()
+    from turnlens.cli.demo_job import run_demo
+
+    began = time.monotonic()
+    before, after, p = run_demo(output, conversations, max_steps, seed, force)
+    _tell(output / "model", time.monotonic() - began)
+    print_table(
+        "Intent retrieval on held-out sample conversations, messages unseen in training",
+        {"untouched": {"semantic_retrieval": before.summary()}, "trained": {"semantic_retrieval": after.summary()}},
+    )
+    has_report = write_sample_report(output)
+    console.print(
+        f"\nIntents of unseen messages, mean average precision: {_with_interval(before)} before training, "
+        f"{_with_interval(after)} after it (95 % intervals; paired bootstrap, p = {p:.4f}).",
+        soft_wrap=True,
+    )
+    console.print(f"The model: {output / 'model'}", soft_wrap=True)
+    if has_report:
+        program = sys.argv[0] if Path(sys.argv[0]).name == "turnlens" and not shutil.which("turnlens") else "turnlens"
+        console.print(f"The page to open in a browser: {output / 'report' / 'index.html'}", soft_wrap=True)
+        console.print(f'Next: {program} search {output / "conversations.store"} "my card was stolen"', soft_wrap=True)
+        console.print(f"Next, your own file: {program} inspect chats.jsonl", soft_wrap=True)
+
+
+def _with_interval(result: RetrievalResult) -> str:
+    low, high = result.map_interval
+    return f"{result.map:.1f} ({low:.1f} to {high:.1f})"
+
+
+@reads_conversations
+def train(
+    data: Data,
+    output: OutputFolder,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help=f"By default {DEFAULT_METHOD}; of "
+            + ", ".join(f"{name} ({METHODS.about(name)})" if METHODS.about(name) else name for name in METHODS)
+            + "."
+        ),
+    ] = None,
+    preset: Annotated[
+        Literal["paper"] | None,
+        typer.Option(
+            help="Use the settings of the method's paper, and start from all-MiniLM-L6-v2 unless --encoder names "
+            "another; by default, turnlens's own settings are used, see docs/as-published.md."
+        ),
+    ] = None,
+    recipe: Annotated[Path | None, typer.Option(help="TOML file with the method and its settings.")] = None,
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", help="Any setting, as name=value; may be repeated.")
+    ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            help="Encoder to start from: a folder or a Hub name; by default the one that ships, turnlens/encoder."
+        ),
+    ] = None,
+    epochs: Annotated[float | None, typer.Option(help="Number of passes over the data.")] = None,
+    max_steps: Annotated[int | None, typer.Option(help="Number of steps, instead of whole epochs.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Number of rows per batch.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Peak learning rate.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed for everything random.")] = None,
+    validation: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep the step that is best on these conversations or this released file; by default the last step."
+        ),
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            "--task",
+            help="Evaluation task for the validation. By default semantic-retrieval, conversation-retrieval for "
+            "methods that embed whole conversations, and next-message for methods that learn what comes next.",
+        ),
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option("--label", help="Message label that holds the intent.", show_default="intent")
+    ] = None,
+    conversation_label: ConversationLabel = None,
+    max_queries: MaxQueries = None,
+    keep_anyway: Annotated[
+        bool,
+        typer.Option(
+            "--keep-anyway",
+            help="Keep what was learned even if it makes the conversations that are held out no better.",
+        ),
+    ] = False,
+    engine: Annotated[
+        Literal["local", "ray"],
+        typer.Option(
+            help="Train in this process (or those of torchrun), or on a Ray cluster (by default one on this machine)."
+        ),
+    ] = "local",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            min=1,
+            help="Number of Ray processes that train together; by default one for each GPU, or one for every four "
+            "CPUs.",
+            show_default=False,
+        ),
+    ] = None,
+    resume: Resume = False,
+    force: Force = False,
+    *,
+    reading: Reading,
+) -> None:
+    """Fit an encoder to your conversations, without labels, and show on some of them whether it became better.
+
+    Example: `turnlens train chats.jsonl --output model`
+    """
+    if method is not None:
+        check_method(method)
+    if task is not None:
+        check_task(task)
+    reading.check(data, output)
+    if validation is not None and not validation.exists():
+        reading.check(validation)
+    check_folder(output, force)
+    encoder_folder(encoder)
+    quiet_transformers()
+    flags = {"epochs": epochs, "max_steps": max_steps, "batch_size": batch_size}
+    flags |= {"learning_rate": learning_rate, "seed": seed, "keep_anyway": keep_anyway or None}
+    chosen = _recipe(method, preset, recipe, flags, assignments or [])
+    options = {"task": task, "label": label, "conversation_label": conversation_label, "max_queries": max_queries}
+
+    def work(resume: bool) -> None:
+        from turnlens.data.languages import advice
+        from turnlens.encoders.embed import holds_vectors
+        from turnlens.training.train import train as run_training
+
+        evaluator = _evaluator(validation, chosen, given(options), reading)
+        vectors = data[0] if len(data) == 1 and holds_vectors(data[0]) else None
+        conversations = vectors or reading.read(data, output)
+        if vectors is None and encoder is None and (foreign := advice(reading.read(data), "--encoder")):
+            note(foreign)
+        run_training(
+            conversations,
+            method=chosen,
+            encoder=encoder,
+            output=output,
+            resume=resume,
+            force=force,
+            evaluator=evaluator,
+        )
+
+    note(f"Starting from {encoder or chosen.starts_from}.")
+    began = time.monotonic()
+    if engine == "ray":
+        from turnlens.distributed.ray_training import train_on_ray
+
+        _check_for_workers(chosen, data)
+        train_on_ray(work, workers, resume)
+    else:
+        work(resume)
+    _tell(output, time.monotonic() - began)
+    note(f"Wrote {output}. Next: {_next_command(chosen, reading.command_line(data), output)}")
+
+
+def _check_for_workers(recipe: Recipe, data: list[Path]) -> None:
+    if recipe.one_process:
+        raise ValueError("this method runs in one process: leave --engine ray out, or use --method in-context")
+    if any(map(is_standard, data)):
+        raise ValueError("-: the standard input cannot be read by several workers; give files")
+
+
+def _tell(output: Path, seconds: float) -> None:
+    """Print the training's record: what was left out and why, the steps, and the first and last loss."""
+    path = output / "training.json"
+    if not path.is_file():  # only one of several processes writes it
+        return
+    record = json.loads(path.read_text(encoding="utf-8"))
+    if "kept" in record:
+        reasons = [f"{count:,} {reason}" for reason, count in record["left_out"].items()]
+        total = record["kept"] + sum(record["left_out"].values())
+        note(f"Learned from {record['kept']:,} of {total:,} conversations; left out: {', '.join(reasons) or 'none'}.")
+    if losses := record.get("loss"):
+        shown = losses[:1] + losses[1:][-1:]
+        fell = ", ".join(f"{loss['loss']:.3f} at step {loss['step']:,}" for loss in shown)
+        note(f"{record.get('steps', shown[-1]['step']):,} steps in {timedelta(seconds=round(seconds))}; loss {fell}.")
+    if held_out := record.get("held_out"):
+        from turnlens.training.held_out import TITLES
+
+        title = f"On {held_out['conversations']:,} conversations held out from training, with 95 % intervals"
+        print_gains(title, held_out["figures"], TITLES)
+        shares = " and ".join(f"{share:g} × {_LEARNED[step]}" for step, share in record["learned"].items())
+        note(f"The weights are the earlier ones plus {shares}, best for these conversations." if shares else _KEPT)
+        if record.get("projected"):
+            note("Vectors are projected besides, so that messages are alike if what is said around them is alike, too.")
+
+
+_LEARNED = {"answers": "what the answers to requests taught", "context": "what the context of messages taught"}
+_KEPT = (
+    "Training did not improve these conversations beyond chance, or made groups less stable, so the encoder keeps "
+    "its earlier weights: either it already suits them, or there is too little to learn from. --keep-anyway keeps what "
+    "was learned."
+)
+
+
+def _next_command(recipe: Recipe, data: str, output: Path) -> str:
+    """The command that most users will run next with a new model."""
+    model = shlex.quote(str(output))
+    if recipe.citation:  # the method of a paper, which is trained to be compared
+        return f"turnlens evaluate {model} test.jsonl --task {_VALIDATION_TASKS[recipe.level]}"
+    if recipe.level == "reply":
+        return f"turnlens reply {model} --candidates replies.txt --conversation chat.jsonl"
+    return f"turnlens embed {data} --model {model} --output vectors.parquet"
+
+
+def _recipe(
+    method: str | None, preset: str | None, file: Path | None, flags: dict[str, Any], assignments: list[str]
+) -> Recipe:
+    """The recipe of a method or a file; flags override the settings of the file, and assignments override flags."""
+    from turnlens.training.recipes import get_recipe, read_recipe
+
+    of_file = read_recipe(file) if file is not None else (DEFAULT_METHOD, {}, None)
+    name, settings, its_preset = of_file
+    changed = settings | given(flags) | parse_settings(assignments)
+    return get_recipe(method or name, settings=changed, preset=preset or its_preset)
+
+
+def _evaluator(data: Path | None, recipe: Recipe, options: dict[str, Any], reading: Reading) -> TaskEvaluator | None:
+    """The task that chooses the best step, on validation data that is read here, before training starts."""
+    if data is None:
+        if options:
+            names = ", ".join(f"--{name.replace('_', '-')}" for name in options)
+            raise ValueError(
+                f"{names} without --validation: add --validation FILE, the data to choose the best step by"
+            )
+        return None
+    from turnlens.evaluation import TaskEvaluator
+
+    task = options.pop("task", _VALIDATION_TASKS[recipe.level])
+    return TaskEvaluator(task, data, seed=recipe.seed, read=reading.read, **options)

@@ -1,0 +1,89 @@
+"""Texts as patterns read them: digits of any width or script are digits, all dashes one, invisible signs are gone.
+
+Only the text that patterns examine is changed; spans are translated back to the text as it was written.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from turnlens.data.personal.spans import Span
+
+# A letter and its accents, of which no more than this many are put together: to sort very many takes very long.
+_MARKS = "\u0300-\u036f\u3099\u309a\ufe0f\u20e3"
+_CLUSTER = re.compile(rf"(?s:.)[{_MARKS}]{{0,8}}+")
+_MARK = re.compile(f"[{_MARKS}]")
+# These signs end a web address or stand beside a number, while their narrow forms may be part of it.
+_KEPT = frozenset("，；！？（）［］｛｝")
+# Superscript, subscript or enclosed digits do not belong to the number before them.
+_KEPT_FORMS = ("<super>", "<sub>", "<fraction>", "<square>")
+_KEYCAP = "\ufe0f\u20e3"
+
+
+@dataclass(frozen=True)
+class PlainText:
+    """A text for patterns to examine, and the place of each of its letters in the text as written.
+
+    Args:
+        text: The text that finders examine.
+        starts: Where each letter begins in the text as written; empty if both texts are the same.
+        ends: Where each letter ends there.
+    """
+
+    text: str
+    starts: Sequence[int] | None = None
+    ends: Sequence[int] | None = None
+
+    @classmethod
+    def of(cls, written: str) -> PlainText:
+        """The plain form of a text (NFKC, letter by letter)."""
+        if written.isascii() or not (_MARK.search(written) or written.translate(_PLAIN_LETTERS) != written):
+            return cls(written)
+        letters: list[str] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        for cluster in _CLUSTER.finditer(written):
+            plain = _plain(cluster[0])
+            letters.append(plain)
+            starts += [cluster.start()] * len(plain)
+            ends += [cluster.end()] * len(plain)
+        return cls("".join(letters), starts, ends)
+
+    def as_written(self, span: Span) -> Span:
+        """Translate a span of the plain text into a span of the text as written."""
+        if self.starts is None or self.ends is None:
+            return span
+        start, end = span
+        return self.starts[start], self.ends[end - 1]
+
+
+@lru_cache(maxsize=8192)
+def _plain(cluster: str) -> str:
+    first = cluster[0]
+    if first in _KEPT or unicodedata.decomposition(first).startswith(_KEPT_FORMS):
+        return cluster
+    return "".join(map(_plain_sign, unicodedata.normalize("NFKC", cluster)))
+
+
+def _plain_sign(sign: str) -> str:
+    category = unicodedata.category(sign)
+    if category == "Nd":
+        return str(unicodedata.decimal(sign))
+    if category == "Pd" or sign == "\u2212":  # dashes, minus
+        return "-"
+    return "" if category == "Cf" or sign in _KEYCAP else sign
+
+
+class _PlainLetters(dict[int, str]):
+    """A table for `str.translate` that fills itself with what occurs."""
+
+    def __missing__(self, code: int) -> str:
+        plain = self[code] = _plain(chr(code))
+        return plain
+
+
+_PLAIN_LETTERS = _PlainLetters()

@@ -1,0 +1,241 @@
+"""Redaction: personal data becomes placeholders while conversations are read, before anything is kept of them."""
+
+from __future__ import annotations
+
+import hmac
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from turnlens._compat import datasets_cache
+from turnlens._utils.kept_key import kept_key
+from turnlens._utils.texts import listed
+from turnlens.data.personal.bank_numbers import cards, ibans
+from turnlens.data.personal.names import names_finder
+from turnlens.data.personal.persons import model_version, persons_finder
+from turnlens.data.personal.phones import phones
+from turnlens.data.personal.plain_text import PlainText
+from turnlens.data.personal.spans import Finder, Span
+from turnlens.data.personal.web import emails, ips, urls
+
+# What patterns alone can redact, with the placeholder: a word that keeps the sentence readable.
+PATTERNS: dict[str, tuple[str, Finder]] = {
+    "emails": ("[email]", emails),
+    "phones": ("[phone]", phones),
+    "cards": ("[card]", cards),
+    "ibans": ("[iban]", ibans),
+    "urls": ("[url]", urls),
+    "ips": ("[ip]", ips),
+}
+_PATTERNS_VERSION = 3  # raised when patterns change, so that files which were read with older patterns are read again
+_PSEUDONYM_DIGITS = 32  # 128 bits, so that different ids do not meet
+_NAME = "[name]"
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class Redaction:
+    """Which personal data is redacted.
+
+    Args:
+        patterns: Names in ``PATTERNS``.
+        names: A text file with a name a line: each is redacted wherever it stands as a whole.
+        persons: A model of spaCy that finds names of people in running text (extra ``redact``).
+        id_key: The secret from which pseudonyms of ids are made, such as that of a store (`turnlens.store.id_key`); by
+            default one that is kept beside the cache of files.
+
+    Raises:
+        ValueError: Nothing is to be redacted, a pattern is unknown, or a file or model is missing.
+    """
+
+    patterns: tuple[str, ...] = ()
+    names: str | os.PathLike[str] | None = None
+    persons: str | None = None
+    id_key: bytes | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in listed(self.patterns, "patterns") if name not in PATTERNS]
+        if unknown or not (self.patterns or self.names or self.persons):
+            actual = f"found {unknown[0]!r}" if unknown else "found nothing"
+            expected = f"some of {', '.join(PATTERNS)}, names=FILE, persons=MODEL, separated by commas"
+            raise ValueError(f"redact: {actual}; expected {expected}")
+        self.key  # noqa: B018 (a missing file or model is an error at once)
+
+    @classmethod
+    def parse(cls, text: str, id_key: bytes | None = None) -> Redaction:
+        """A redaction from ``emails,phones,names=people.txt``; ``all`` stands for all of ``PATTERNS``.
+
+        Args:
+            text: What is redacted.
+            id_key: As for the class.
+
+        Raises:
+            ValueError: As for the class.
+        """
+        patterns: list[str] = []
+        given: dict[str, str] = {}
+        for part in filter(None, (part.strip() for part in text.split(","))):
+            kind, _, value = part.partition("=")
+            if kind in ("names", "persons"):
+                if not value:
+                    raise ValueError(
+                        f"redact: found {part!r}; expected {kind}={'FILE' if kind == 'names' else 'MODEL'}"
+                    )
+                given[kind] = value
+            else:
+                patterns += PATTERNS if part == "all" else [part]
+        return cls(tuple(dict.fromkeys(patterns)), **given, id_key=id_key)
+
+    def __str__(self) -> str:
+        named = {"names": self.names, "persons": self.persons}
+        return ",".join([*self.patterns, *(f"{kind}={value}" for kind, value in named.items() if value)])
+
+    @cached_property
+    def key(self) -> str:
+        """A key that differs between redactions; it contains no name and no secret."""
+        names = blake2b("\n".join(self._names).encode(), digest_size=8).hexdigest() if self.names else ""
+        patterns = ",".join(sorted(self.patterns))
+        persons = model_version(self.persons) if self.persons else ""
+        id_key = blake2b(self.id_key, digest_size=8).hexdigest() if self.id_key else ""
+        return f"{patterns};{_PATTERNS_VERSION};{names};{persons};{id_key}"
+
+    @cached_property
+    def _secret(self) -> bytes:
+        if self.id_key is not None:
+            return self.id_key
+        file = datasets_cache() / "turnlens-ids.key"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{file}.lock"):
+            return kept_key(file)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Workers on other machines have the same secret."""
+        return {**self.__dict__, "id_key": self._secret}
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """The names of the file."""
+        try:
+            lines = Path(self.names or "").read_text(encoding="utf-8-sig").splitlines()
+        except OSError as error:
+            raise ValueError(f"redact: names={self.names} cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise ValueError(f"redact: {self.names}: not UTF-8 text; save the file as UTF-8") from None
+        for number, line in enumerate(lines, start=1):
+            if len(line) > _LONGEST_NAME:
+                raise ValueError(f"redact: {self.names}:{number}: found {len(line)} letters; expected a name a line")
+        names = [line.strip() for line in lines if line.strip()]
+        if not names:
+            raise ValueError(f"redact: {self.names} holds no names; expected one a line")
+        return names
+
+    @cached_property
+    def _finders(self) -> list[tuple[str, Finder]]:
+        finders = [PATTERNS[name] for name in self.patterns]
+        if self.names:
+            finders.append((_NAME, names_finder(self._names)))
+        if self.persons:
+            finders.append((_NAME, persons_finder(self.persons)))
+        return finders
+
+    def text(self, text: str) -> str:
+        """The text with placeholders."""
+        parts, done = [], 0
+        for start, end, word in self.finds(text):
+            parts += [text[done:start], word]
+            done = end
+        return "".join(parts) + text[done:]
+
+    def finds(self, text: str) -> list[tuple[int, int, str]]:
+        """Where personal data starts and ends in a text, and the placeholder for it.
+
+        Overlapping finds are merged into one, with the placeholder of the longer one.
+        """
+        plain = PlainText.of(text)
+        spans = ((word, span) for word, find in self._finders for span in find(plain.text))
+        return merged((*plain.as_written(span), word) for word, span in spans)
+
+    def conversation(self, row: dict[str, Any]) -> dict[str, Any]:
+        """A checked conversation with placeholders in texts, speakers and labels.
+
+        An id with personal data becomes a pseudonym. The number of speakers does not change: if two get the same
+        placeholder, the second is called ``[email] 2``. A numeric label that looks like personal data is left out.
+        """
+        speakers = _Speakers(self.text)
+        messages = [
+            {
+                **self._labels(message, ("role", "content")),
+                "role": speakers.redacted(message["role"]),
+                "content": self.text(message["content"]),
+            }
+            for message in row["messages"]
+        ]
+        return {"id": self.identifier(row["id"]), "messages": messages, **self._labels(row, ("id", "messages"))}
+
+    def identifier(self, name: str) -> str:
+        """The same name if it holds no personal data, else ``conversation-`` and a keyed hash of it."""
+        if self.text(name) == name:
+            return name
+        return f"conversation-{hmac.digest(self._secret, name.encode(), 'sha256').hex()[:_PSEUDONYM_DIGITS]}"
+
+    def _labels(self, row: dict[str, Any], others: Iterable[str]) -> dict[str, Any]:
+        return {name: self._label(value) for name, value in row.items() if name not in others}
+
+    def _label(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self.text(item) for item in value]
+        if not is_searched(value):
+            return value
+        if isinstance(value, str):
+            return self.text(value)
+        return None if self.text(str(value)) != str(value) else value
+
+
+def is_searched(value: Any) -> bool:
+    """Whether the value of a label may be personal data: texts and whole numbers, but no times, shares or answers."""
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def find_personal_data(text: str) -> dict[str, list[Span]]:
+    """Where each kind in ``PATTERNS`` stands in a text."""
+    plain = PlainText.of(text)
+    return {name: list(map(plain.as_written, find(plain.text))) for name, (_, find) in PATTERNS.items()}
+
+
+class _Speakers:
+    """The speakers of one conversation, each with a name of its own."""
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        self._redact = redact
+        self._names: dict[str, str] = {}
+
+    def redacted(self, role: str) -> str:
+        """The name that stands for a role."""
+        if role not in self._names:
+            name = once = self._redact(role)
+            taken, number = set(self._names.values()), 1
+            while name != role and name in taken:
+                number += 1
+                name = f"{once} {number}"
+            self._names[role] = name
+        return self._names[role]
+
+
+def merged(spans: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """Merge spans that overlap; each span has a word, and the longest one gives the word for the merged span."""
+    joined: list[tuple[int, int, str, int]] = []  # start, end, word, length of the span whose word it is
+    for start, end, word in sorted(spans):
+        if joined and start < joined[-1][1]:
+            before_start, before_end, before_word, length = joined.pop()
+            if end - start > length:
+                before_word, length = word, end - start
+            joined.append((before_start, max(before_end, end), before_word, length))
+        else:
+            joined.append((start, end, word, end - start))
+    return [span[:3] for span in joined]

@@ -1,0 +1,106 @@
+"""Embedding whole conversations: one vector from the tokens of all messages, or from the vectors of the messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from turnlens._utils.names import check_pooling
+from turnlens._utils.progress import progress_of
+from turnlens.data.messages import Messages
+from turnlens.encoders.after_pooling import after_pooling
+from turnlens.encoders.centre import Centre
+from turnlens.encoders.forward import full_precision
+from turnlens.encoders.inference import Half, inference
+from turnlens.encoders.message_pooling import encode_from_messages
+from turnlens.encoders.messages import encode_messages
+from turnlens.encoders.poolings import SpokenTokens, token_pooling
+from turnlens.encoders.rendering import Keep, Renderer
+from turnlens.encoders.rows import encode_rows
+
+_CONVERSATIONS_AT_ONCE = 256
+
+
+def encode_conversations(
+    encoder: SentenceTransformer,
+    conversations: Sequence[Messages],
+    centre: Centre | None,
+    pooling: str = "mean",
+    long: Literal["truncate", "window"] = "truncate",
+    keep: Keep = "head",
+    show_progress_bar: bool = False,
+    absent: Literal["raise", "zero"] = "raise",
+    dtype: Half | None = None,
+) -> np.ndarray:
+    """`turnlens.ConversationEncoder.encode_conversations`, with the centre to apply to this pooling, if any."""
+    check_pooling(pooling)
+    if long not in ("truncate", "window"):
+        raise ValueError(f"long must be 'truncate' or 'window', got {long!r}")
+    if absent not in ("raise", "zero"):
+        raise ValueError(f"absent must be 'raise' or 'zero', got {absent!r}")
+    if pooling == "messages":
+        return encode_from_messages(encoder, conversations, centre, show_progress_bar, dtype)
+    if encoder.transformers_model is None:
+        return _centred(_without_transformer(encoder, conversations, pooling), centre)
+    pool, renderer = token_pooling(pooling), Renderer(encoder, keep=keep)
+    encoder.eval()
+    embeddings = []
+    progress = progress_of("embedding conversations", len(conversations), visible=show_progress_bar)
+    with progress as advance, inference(encoder.device, dtype):
+        for start in range(0, len(conversations), _CONVERSATIONS_AT_ONCE):
+            batch = conversations[start : start + _CONVERSATIONS_AT_ONCE]
+            sums, counts = _sums_by_speaker(encoder, renderer, batch, long)
+            embeddings.append(pool(SpokenTokens(sums, counts, batch, start, absent == "zero")))
+            advance(len(batch))
+    renderer.warn_of_cuts()
+    if not embeddings:
+        return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
+    with inference(encoder.device):
+        pooled = after_pooling(encoder, torch.cat(embeddings))
+    return _centred(pooled.cpu().numpy(), centre)
+
+
+def _centred(vectors: np.ndarray, centre: Centre | None) -> np.ndarray:
+    return vectors if centre is None else centre.apply(vectors)
+
+
+def _without_transformer(encoder: SentenceTransformer, conversations: Sequence[Messages], pooling: str) -> np.ndarray:
+    """The joined turns embedded by a static encoder, which has no limit and whose tokens do not see each other."""
+    if pooling != "mean":
+        raise ValueError(f"pooling {pooling!r} needs a transformer: use 'mean' or 'messages' with a static encoder")
+    texts = ["\n".join(message["content"] for message in messages) for messages in conversations]
+    return encode_messages(encoder, texts)
+
+
+def _sums_by_speaker(
+    encoder: SentenceTransformer, renderer: Renderer, conversations: Sequence[Messages], long: str
+) -> tuple[Tensor, Tensor]:
+    """Sum and number of the tokens of each speaker; speaker 0 is none: (conversations, 1 + speakers[, dim])."""
+    tokens = renderer.tokenize(conversations)
+    if long == "window":
+        windows = [renderer.windows(turns) for turns in tokens]
+    else:
+        windows = [[pieces] for pieces in renderer.fitting(tokens)]
+    owner = [number for number, own_windows in enumerate(windows) for _ in own_windows]
+    rows = renderer.pack(
+        [conversations[number] for number in owner], [window for own_windows in windows for window in own_windows]
+    )
+    inputs = {name: tensor.to(encoder.device) for name, tensor in rows.as_dict().items()}
+    owners, speaker = torch.tensor(owner, device=encoder.device), inputs["speaker"]
+    groups = 1 + max(len({message["role"] for message in messages}) for messages in conversations)
+    sums = counts = torch.zeros(0)
+    for piece in encode_rows(encoder, inputs):
+        with full_precision(encoder.device):
+            member = one_hot(speaker[piece.rows, : piece.tokens.shape[1]] + 1, groups) * piece.mask.unsqueeze(-1)
+            if not len(sums):
+                sums = piece.tokens.new_zeros(len(conversations), groups, piece.tokens.shape[2])
+                counts = piece.tokens.new_zeros(len(conversations), groups)
+            sums.index_add_(0, owners[piece.rows], torch.einsum("bng,bnd->bgd", member, piece.tokens))
+            counts.index_add_(0, owners[piece.rows], member.sum(1))
+    return sums, counts

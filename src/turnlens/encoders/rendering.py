@@ -1,0 +1,213 @@
+"""Whole conversations as token rows, exactly as the chat template of a saved conversation model renders them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from sentence_transformers import SentenceTransformer
+from torch.nn.utils.rnn import pad_sequence
+
+from turnlens._compat import accept_messages
+from turnlens.data.messages import Messages
+from turnlens.encoders.rows import Rows
+from turnlens.encoders.transformer import positions, transformer_of
+
+Keep = Literal["head", "tail", "both"]
+Piece = tuple[int, list[int]]  # the number of a turn, and its token ids or some of them
+
+# The templates themselves write the special tokens: a separator after every turn, or the turns as one plain text. Where
+# a tokenizer has no classification token, they write none.
+SEPARATED_TURNS = "{{ cls_token }}{% for message in messages %}{{ message['content'] }}{{ sep_token }}{% endfor %}"
+PLAIN_TEXT = "{{ cls_token }}{% for message in messages %} {{ message['content'] }}{% endfor %}{{ sep_token }}"
+
+
+def make_conversational(
+    encoder: SentenceTransformer, max_length: int = 512, separate_turns: bool = True
+) -> SentenceTransformer:
+    """Let an encoder's own ``encode`` take conversations: lists of ``{"role", "content"}``.
+
+    Args:
+        encoder: An encoder with a ``[SEP]``-like token; changed in place.
+        max_length: Longest conversation in tokens; no more than the transformer has positions for.
+        separate_turns: Mark the end of every turn with the separator token; else the turns are one plain text.
+
+    Raises:
+        ValueError: The tokenizer has no such token.
+    """
+    tokenizer = encoder.tokenizer
+    if tokenizer.sep_token is None:
+        raise ValueError("conversation models need a tokenizer with a separator token")
+    tokenizer.chat_template = SEPARATED_TURNS if separate_turns else PLAIN_TEXT
+    accept_messages(encoder)
+    encoder.max_seq_length = min(max_length, _positions(encoder))
+    return encoder
+
+
+def _positions(encoder: SentenceTransformer) -> int:
+    """The longest row the transformer has positions for, 512 at most."""
+    return min(512, positions(transformer_of(encoder)) or 512)
+
+
+class Renderer:
+    """Turns conversations into token rows.
+
+    Args:
+        encoder: The encoder.
+        max_length: Longest row in tokens. By default, this is the limit of a conversation model; for any other encoder
+            it is the number of the transformer's positions, but no more than 512.
+        keep: Which turns of a longer conversation to keep: from its ``"head"``, its ``"tail"``, or ``"both"`` ends in
+            turn. Turns are kept whole, with one exception: in a conversation that does not fit, turns longer than half
+            a row are cut to that length, so that two always fit.
+    """
+
+    def __init__(self, encoder: SentenceTransformer, max_length: int | None = None, keep: Keep = "head") -> None:
+        if keep not in ("head", "tail", "both"):
+            raise ValueError(f"keep must be 'head', 'tail' or 'both', got {keep!r}")
+        self.tokenizer = encoder.tokenizer
+        template = getattr(self.tokenizer, "chat_template", None)
+        limit = _positions(encoder)
+        if template in (SEPARATED_TURNS, PLAIN_TEXT):
+            limit = min(limit, encoder.max_seq_length or limit)
+        self.max_length = min(max_length or limit, limit)
+        if self.max_length < 5:
+            raise ValueError(f"max_length must leave room for two turns, got {max_length}")
+        self.keep = keep
+        # A conversation model may mark the end of every turn; for any other encoder a conversation is one plain text.
+        end = [self.tokenizer.sep_token_id] if self.tokenizer.sep_token_id is not None else []
+        separated = template == SEPARATED_TURNS
+        self._before_turn, self._after_turn, self._after_all = ("", end, []) if separated else (" ", [], end)
+        first = self.tokenizer.cls_token_id
+        self._before_all = [first] if first is not None else []
+        self._half = (self.max_length - 1) // 2 - 1  # half a row, without a separator
+        self._seen = self._cut_short = 0
+
+    def rows(self, conversations: Sequence[Messages]) -> Rows:
+        """Render each conversation as one row; turns that do not fit are left out."""
+        return self.pack(conversations, [self._fitting(turns) for turns in self.tokenize(conversations)])
+
+    def tokenize(self, conversations: Sequence[Messages]) -> list[list[list[int]]]:
+        """Token ids of every turn, followed by the separator if there is one; each distinct text tokenised once."""
+        texts = list(dict.fromkeys(message["content"] for messages in conversations for message in messages))
+        rendered = [self._before_turn + text for text in texts]
+        ids = self._ids(rendered) if texts else []
+        of_text = {text: [*row, *self._after_turn] for text, row in zip(texts, ids)}
+        return [[of_text[message["content"]] for message in messages] for messages in conversations]
+
+    def _ids(self, texts: list[str]) -> list[list[int]]:
+        # No warning: what is too long for the encoder is cut later.
+        ids: list[list[int]] = self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+        return ids
+
+    def fitting(self, tokens: Sequence[list[list[int]]]) -> list[list[Piece]]:
+        """The turns of each tokenised conversation that fit a row, cut where needed; counts how many were cut."""
+        self._seen += len(tokens)
+        self._cut_short += sum(not self._fit(turns) for turns in tokens)
+        return [self._fitting(turns) for turns in tokens]
+
+    def warn_of_cuts(self) -> bool:
+        """Log how many of the conversations given to ``fitting`` did not fit, and return whether there were any."""
+        if self._cut_short:
+            logging.getLogger("turnlens").warning(
+                "%d of %d conversations have more than %d tokens; only their turns at the %s are kept, and of a turn "
+                "of more than half as many only its start",
+                *(self._cut_short, self._seen, self.max_length),
+                {"head": "start", "tail": "end", "both": "start and the end"}[self.keep],
+            )
+        return self._cut_short > 0
+
+    def windows(self, turns: list[list[int]]) -> list[list[Piece]]:
+        """Overlapping windows of a tokenised conversation; each fits a row and starts halfway into the previous one.
+
+        They consist of whole turns, or of halves of a row where a turn is longer than that.
+        """
+        pieces = list(enumerate(turns)) if self._fit(turns) else self._halves(turns)
+        windows, start = [], 0
+        while True:
+            window = self._taken(pieces[start:])
+            windows.append(window)
+            if start + len(window) >= len(pieces):
+                return windows
+            start += max(1, len(window) // 2)
+
+    def pack(self, conversations: Sequence[Messages], chosen: Sequence[Sequence[Piece]]) -> Rows:
+        """Make one row from the pieces chosen from each conversation."""
+        ids, speaker, turn = [], [], []
+        for messages, pieces in zip(conversations, chosen):
+            names = list(dict.fromkeys(message["role"] for message in messages))
+            row = list(self._before_all)
+            speakers, turns = [-1] * len(row), [-1] * len(row)
+            for number, tokens in pieces:
+                row += tokens
+                speakers += [names.index(messages[number]["role"])] * len(tokens)
+                turns += [number] * len(tokens)
+            nobody = [-1] * len(self._after_all)
+            ids.append(torch.tensor(row + self._after_all))
+            speaker.append(torch.tensor(speakers + nobody))
+            turn.append(torch.tensor(turns + nobody))
+        return Rows(
+            pad_sequence(ids, batch_first=True, padding_value=self.tokenizer.pad_token_id),
+            pad_sequence([torch.ones_like(row) for row in ids], batch_first=True),
+            pad_sequence(speaker, batch_first=True, padding_value=-1),
+            pad_sequence(turn, batch_first=True, padding_value=-1),
+        )
+
+    @property
+    def _room(self) -> int:
+        """How many tokens of a row are left for turns."""
+        return self.max_length - len(self._before_all) - len(self._after_all)
+
+    def _fit(self, turns: list[list[int]]) -> bool:
+        return _length(turns) <= self._room
+
+    def _fitting(self, turns: list[list[int]]) -> list[Piece]:
+        if self._fit(turns):
+            return list(enumerate(turns))
+        count = len(turns)
+        if self.keep == "tail":
+            order = list(range(count - 1, -1, -1))
+        elif self.keep == "both":
+            # The first two come before the last: neighbours have different speakers, but the two ends may have the
+            # same.
+            order = [*range(min(2, count)), *_from_both_ends(2, count)]
+        else:
+            order = list(range(count))
+        cut = [self._cut(ids) for ids in turns]
+        return sorted(self._taken([(number, cut[number]) for number in order]))
+
+    def _cut(self, turn: list[int]) -> list[int]:
+        """The start of a turn, at most half a row."""
+        whole = len(turn) - len(self._after_turn)
+        return turn if whole <= self._half else [*turn[: self._half], *self._after_turn]
+
+    def _halves(self, turns: list[list[int]]) -> list[Piece]:
+        """All turns, longer ones in several pieces of half a row."""
+        pieces = []
+        for number, ids in enumerate(turns):
+            while len(ids) - len(self._after_turn) > self._half:
+                pieces.append((number, ids[: self._half]))
+                ids = ids[self._half :]
+            pieces.append((number, ids))
+        return pieces
+
+    def _taken(self, pieces: Sequence[Piece]) -> list[Piece]:
+        """The first pieces that together fit a row; at least one."""
+        taken, length = [], 0
+        for number, ids in pieces:
+            length += len(ids)
+            if length > self._room:
+                break
+            taken.append((number, ids))
+        return taken
+
+
+def _length(turns: list[list[int]]) -> int:
+    return sum(map(len, turns))
+
+
+def _from_both_ends(start: int, stop: int) -> list[int]:
+    """The numbers from ``start`` to ``stop``: the last, the first, the last but one and so on."""
+    count = max(0, stop - start)
+    return [stop - 1 - place // 2 if place % 2 == 0 else start + place // 2 for place in range(count)]

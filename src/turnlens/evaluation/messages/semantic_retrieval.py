@@ -1,0 +1,212 @@
+"""Semantic retrieval: do messages of the same intent lie closest?"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from turnlens._utils.vectors import BoolArray, IntArray
+from turnlens.data.messages import Conversations, labels_of_texts
+from turnlens.errors import ConversationError
+from turnlens.evaluation.bm25 import bm25_candidates
+from turnlens.evaluation.levels import MESSAGE
+from turnlens.evaluation.messages.released import tab_separated_lines
+from turnlens.evaluation.metrics.one_query import retrieval_metrics
+from turnlens.evaluation.queries import sample_queries, warn_of_alike, warn_of_left_out
+from turnlens.evaluation.ranking_result import RankingResult
+from turnlens.evaluation.scoring import Encode, cosines, unit_embeddings
+from turnlens.evaluation.task import Task
+
+
+@dataclass(frozen=True, eq=False)
+class RetrievalTask:
+    """Queries with the candidates to be ranked for each.
+
+    Args:
+        texts: All texts; everything else refers to them by index.
+        queries: (queries,) the text of each query.
+        positives: For each query the candidates of its intent, at least one.
+        negatives: For each query the candidates of other intents, at least one.
+        dropped: Number of texts left out: those with several labels, and queries without a positive or without a
+            negative candidate.
+    """
+
+    texts: tuple[str, ...]
+    queries: tuple[int, ...]
+    positives: tuple[IntArray, ...]
+    negatives: tuple[IntArray, ...]
+    dropped: int = 0
+
+
+class RetrievalResult(RankingResult):
+    """Queries are texts; those with several labels, without a positive or without a negative candidate are dropped."""
+
+
+def read_retrieval_task(path: str | os.PathLike[str], max_queries: int | None = None, seed: int = 0) -> RetrievalTask:
+    """Read the released form, ``select.txt``: index, text, intent, positives, negatives, tab-separated.
+
+    The index is the line's number from 0, the intent may be empty, positives and negatives are comma-separated
+    indices. Queries without a positive or without a negative say nothing about a system; they are left out and counted.
+
+    Args:
+        path: The file.
+        max_queries: Use a random sample of this many queries; by default all.
+        seed: Seed of that sample.
+
+    Raises:
+        ConversationError: A line breaks the format, or no query can be used.
+    """
+    columns = ("index", "text", "intent", "positives", "negatives")
+    lines = list(tab_separated_lines(path, columns))
+    texts: list[str] = []
+    candidates: list[tuple[IntArray, IntArray]] = []
+    for query, (where, (index, text, _, positive, negative)) in enumerate(lines):
+        if index != str(query):
+            raise ConversationError(where, f"expected index {query}, the line's number from 0, got {index!r}")
+        if not text.strip():
+            raise ConversationError(where, "the text is empty")
+        positives = _parse_indices(positive, query, len(lines), where, "positives")
+        negatives = _parse_indices(negative, query, len(lines), where, "negatives")
+        if both := sorted(set(positives.tolist()) & set(negatives.tolist())):
+            raise ConversationError(where, f"index {both[0]} is both a positive and a negative")
+        texts.append(text)
+        candidates.append((positives, negatives))
+    queries = sample_queries(len(texts), max_queries, seed)
+    return _task(str(path), texts, {query: candidates[query] for query in queries})
+
+
+def build_retrieval_task(
+    conversations: Conversations,
+    label: str = "intent",
+    candidates: int = 100,
+    max_positives: int = 30,
+    max_queries: int | None = None,
+    seed: int = 0,
+) -> RetrievalTask:
+    """Build the task from conversations whose messages carry an intent, as in the paper but without annotators.
+
+    The texts are the distinct labelled messages; those seen with several labels are left out. Each query's candidates
+    are the texts BM25 ranks highest for it (itself excluded); those of its label are the positives. Of more than
+    ``max_positives`` a random sample is kept, since the highest-ranked would be the ones easiest to find by shared
+    words, and the rest is left out of the ranking.
+
+    Args:
+        conversations: A ``datasets.Dataset`` (or any rows) of ``messages``, each ``{"role", "content", <label>}``.
+        label: Name of the message field with the intent.
+        candidates: Texts BM25 retrieves for each query.
+        max_positives: At most this many positives per query.
+        max_queries: Use a random sample of this many texts as queries; by default all.
+        seed: Seed of both samples. A query's candidates do not depend on which other queries are used.
+
+    Raises:
+        ConversationError: The label is missing everywhere, there are too few messages or labels to build a task, or
+            no query has both a positive and a negative.
+    """
+    if candidates < 1 or max_positives < 1:
+        raise ValueError(f"candidates and max_positives must be 1 or more, got {candidates} and {max_positives}")
+    labelled = labels_of_texts(conversations, label)
+    label_of = {text: value for text, value in labelled.items() if value is not None}
+    texts, labels = list(label_of), np.array(list(label_of.values()))
+    if len(texts) < 3 or len(set(label_of.values())) < 2:
+        problem = (
+            f"at least 3 distinct messages and 2 different labels {label!r} are needed, "
+            f"got {len(texts)} and {len(set(label_of.values()))} (texts with several labels are left out)"
+        )
+        raise ConversationError("conversations", problem)
+    warn_of_alike(frozenset(label_of.values()))
+    ambiguous = len(labelled) - len(texts)
+    warn_of_left_out(ambiguous, len(labelled), "texts with several labels")
+    queries = sample_queries(len(texts), max_queries, seed)
+    chosen = {
+        query: _split(ranked, labels[ranked] == labels[query], max_positives, [seed, query])
+        for query, ranked in zip(queries, bm25_candidates(texts, queries, candidates))
+    }
+    return _task("conversations", texts, chosen, ambiguous)
+
+
+def evaluate_retrieval(encode: Encode, task: RetrievalTask, seed: int = 0) -> RetrievalResult:
+    """Rank each query's candidates by cosine.
+
+    Args:
+        encode: Embeds a list of texts, (texts,) -> (texts, dim); called once, with the distinct texts of the task.
+        task: From ``read_retrieval_task`` or ``build_retrieval_task``.
+        seed: Seed of the bootstrap.
+    """
+    used = np.unique(np.concatenate([task.queries, *task.positives, *task.negatives]).astype(np.int64))
+    row_of = np.full(len(task.texts), -1)
+    row_of[used] = np.arange(len(used))
+    units = unit_embeddings(encode, [task.texts[index] for index in used])
+    rankings = []
+    for query, positives, negatives in zip(task.queries, task.positives, task.negatives):
+        candidates = row_of[np.concatenate([positives, negatives])]
+        scores = cosines(units[candidates], units[row_of[query]])
+        rankings.append((scores, np.arange(len(candidates)) < len(positives)))
+    queries = tuple(task.texts[query] for query in task.queries)
+    return RetrievalResult(queries, retrieval_metrics(rankings), task.dropped, seed)
+
+
+def _split(candidates: IntArray, same: BoolArray, max_positives: int, seed: list[int]) -> tuple[IntArray, IntArray]:
+    """The positives of a query, a random sample if there are too many, and its negatives.
+
+    Args:
+        candidates: (candidates,) indices of texts.
+        same: (candidates,) whether the text has the query's label.
+        max_positives: Keep at most this many positives.
+        seed: Seed of the sample.
+    """
+    positives, negatives = candidates[same], candidates[~same]
+    if len(positives) > max_positives:
+        positives = np.sort(np.random.default_rng(seed).choice(positives, max_positives, replace=False))
+    return positives, negatives
+
+
+def _parse_indices(field: str, query: int, count: int, where: str, column: str) -> IntArray:
+    """The indices of a comma-separated field, which may be empty."""
+    indices = []
+    for part in filter(None, field.split(",")):
+        is_index = part.isascii() and part.isdigit() and len(part) < 19 and int(part) < count
+        if not is_index:
+            raise ConversationError(where, f"{column}: expected line indices from 0 to {count - 1}, got {part[:40]!r}")
+        indices.append(int(part))
+    if query in indices:
+        raise ConversationError(where, f"{column}: the query is its own candidate")
+    if len(set(indices)) < len(indices):
+        raise ConversationError(where, f"{column}: an index is listed twice")
+    return np.array(indices, dtype=np.int64)
+
+
+def _task(
+    where: str, texts: list[str], candidates: dict[int, tuple[IntArray, IntArray]], ambiguous: int = 0
+) -> RetrievalTask:
+    """Keep the queries that have both kinds of candidates; ``ambiguous`` texts are dropped already."""
+    kept = {query: pair for query, pair in candidates.items() if all(len(indices) for indices in pair)}
+    if not kept:
+        raise ConversationError(
+            where, f"none of {len(candidates)} queries has both a positive and a negative candidate"
+        )
+    left_out = len(candidates) - len(kept)
+    warn_of_left_out(left_out, len(candidates), "queries without a positive or without a negative candidate")
+    return RetrievalTask(
+        texts=tuple(texts),
+        queries=tuple(kept),
+        positives=tuple(positives for positives, _ in kept.values()),
+        negatives=tuple(negatives for _, negatives in kept.values()),
+        dropped=ambiguous + left_out,
+    )
+
+
+SEMANTIC_RETRIEVAL = Task(
+    name="semantic-retrieval",
+    level=MESSAGE,
+    metric="map",
+    description="Rank 100 BM25 candidates of a message: do those of the same intent come first?",
+    citation="https://aclanthology.org/2021.emnlp-main.185",
+    measure=evaluate_retrieval,
+    released_file="select.txt",
+    read=lambda path, settings: read_retrieval_task(path, settings.max_queries, settings.seed),
+    build=lambda rows, settings: build_retrieval_task(
+        rows, settings.label, max_queries=settings.max_queries, seed=settings.seed
+    ),
+)

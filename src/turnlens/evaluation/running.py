@@ -1,0 +1,99 @@
+"""Running tasks by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+
+from turnlens.data.conversations import read_conversations
+from turnlens.data.reading.given import Given
+from turnlens.encoders.loading import load_encoder
+from turnlens.evaluation.levels import Encoder
+from turnlens.evaluation.loading import load_task
+from turnlens.evaluation.task import Task
+from turnlens.evaluation.tasks import TASKS, find_task
+
+
+def evaluate(
+    data: Given,
+    *,
+    encoder: Encoder | str | os.PathLike[str] | None = None,
+    tasks: str | Sequence[str | Task],
+    pooling: str = "mean",
+    seed: int = 0,
+    max_queries: int | None = None,
+    label: str = "intent",
+    conversation_label: str | None = None,
+    read: Callable[[Path], Dataset] = read_conversations,
+) -> dict[str, dict[str, object]]:
+    """Run evaluation tasks on an encoder.
+
+    Tasks on whole conversations share one embedding of each conversation, and tasks on sequences share theirs.
+
+    Args:
+        data: The conversations, or the folder or file of a released benchmark; see ``load_task``.
+        encoder: An encoder, or its name or path; ``None`` is the default encoder. For tasks on
+            messages, any function will do that embeds a list of texts, (texts,) -> (texts, dim); for tasks on whole
+            conversations, one that embeds a list of conversations, each a list of messages ``{"role", "content"}``,
+            (conversations,) -> (conversations, dim).
+        tasks: Names of tasks, see ``TASKS``, or tasks themselves; a single name may be given as it is.
+        pooling: How an encoder embeds whole conversations, see `turnlens.ConversationEncoder`.
+        seed: Seed of the samples, of clusterings, of candidates and of the bootstrap.
+        max_queries: Evaluate at most this many random queries; by default all. A query of a task on sequences is a
+            conversation whose next messages are asked for.
+        label: Message field with the intent, for tasks on messages built from conversations.
+        conversation_label: Column with the label of whole conversations, see ``labelled_conversations``.
+        read: Reads conversations from a path that is no released file.
+
+    Returns:
+        For each task, under its name with underscores, the figures, in percent where they are shares or correlations,
+        with 95 % intervals and the number of queries or pairs:
+        ``{"semantic_retrieval": {"map": 58.3, "map_interval": [56.1, 60.4], …}}``. A task on sequences has such figures
+        for each way of scoring: ``{"next_message": {"bi": {"average_rank": 15.2, …}, "bm25": …}}``.
+
+    Raises:
+        ValueError: A task is unknown, or the encoder cannot be evaluated on it.
+        ConversationError: A task cannot be made from the data.
+    """
+    chosen = _chosen(tasks)
+    if encoder is None or isinstance(encoder, str | os.PathLike):
+        encoder = load_encoder(encoder)
+    _check_served(encoder, chosen)
+    # All are loaded before the first is scored, so that bad data is reported before minutes of embedding.
+    settings: dict[str, Any] = {
+        "seed": seed,
+        "max_queries": max_queries,
+        "label": label,
+        "conversation_label": conversation_label,
+    }
+    loaded: dict[str, Any] = {}
+    for task in chosen:
+        if task.data_key not in loaded:
+            loaded[task.data_key] = load_task(task, data, **settings, read=read)
+    embedded: dict[str, tuple[Any, ...]] = {}
+    for task in chosen:
+        if task.data_key not in embedded:
+            embedded[task.data_key] = task.level.embed(encoder, loaded[task.data_key], pooling)
+    return {task.key: task.measure(*embedded[task.data_key], seed).summary() for task in chosen}
+
+
+def _chosen(tasks: str | Sequence[str | Task]) -> list[Task]:
+    given = [tasks] if isinstance(tasks, str) else tasks
+    chosen = [find_task(task) for task in given]
+    if not chosen:
+        raise ValueError(f"no task given: expected one or more of {', '.join(TASKS)}")
+    return list(dict.fromkeys(chosen))
+
+
+def _check_served(encoder: Encoder, tasks: Sequence[Task]) -> None:
+    levels = {task.level for task in tasks}
+    if not isinstance(encoder, SentenceTransformer) and not (len(levels) == 1 and levels.pop().takes_functions):
+        names = ", ".join(task.name for task in tasks)
+        raise ValueError(
+            f"a function serves tasks on messages or tasks on conversations, got {names}: give the encoder itself"
+        )

@@ -1,0 +1,110 @@
+"""A message is also what its answer says about it: "sorry for the delay" tells what was asked.
+
+The best linear guess of a message's vector from that of its answer is added to it, so that messages come closer that
+are answered alike. Where answers have nothing to do with what was said, there is nothing to guess.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, Vectors
+
+_RIDGE = 1.0  # of the mean variance of answers, added to each
+_TINY = 1e-9  # so that answers that are all the same can be solved, too: they tell nothing
+_LEAST = 2  # answered messages for each dimension; of fewer, too little can be learned
+_MOST = 50_000  # answered messages, spread over all
+
+
+@dataclass(frozen=True)
+class AnswerGuess:
+    """The best linear guess of the vector of a message, less the mean of all, from that of its answer.
+
+    Attributes:
+        mean: The mean of the answers (dim,).
+        weights: What answers are multiplied by without it (dim, dim).
+    """
+
+    mean: FloatArray
+    weights: FloatArray
+
+    def __call__(self, answers: FloatArray) -> FloatArray:
+        """The guesses from the vectors of answers, both (n, dim)."""
+        return np.asarray((answers - self.mean) @ self.weights)
+
+
+@dataclass(frozen=True)
+class AnsweredVectors:
+    """Vectors of messages with the guesses from their answers added, as rows of them are taken.
+
+    Attributes:
+        vectors: The vectors without, perhaps memory-mapped (n, dim).
+        answer: The row of the answer to each, from `answers_to` (n,).
+        guess: The guess.
+    """
+
+    vectors: Vectors
+    answer: IntArray
+    guess: AnswerGuess
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def __getitem__(self, rows: Any) -> FloatArray:
+        vectors, answer = np.array(self.vectors[rows], np.float32), self.answer[rows]
+        vectors[answer >= 0] += self.guess(self.vectors[answer[answer >= 0]])
+        return vectors
+
+
+def answers_to(role: IntArray, conversation: IntArray) -> IntArray:
+    """The row of the next message of anybody else in the same conversation, -1 for none (n,).
+
+    Args:
+        role: Who says each message (n,).
+        conversation: The conversation of each message, those of one in a row (n,).
+    """
+    changes = np.append(np.flatnonzero(np.diff(role)) + 1, len(role))
+    answer = changes[np.searchsorted(changes, np.arange(len(role)), side="right")]
+    return np.where(np.append(conversation, -1)[answer] == conversation, answer, -1)
+
+
+def fit_answer_guess(vectors: FloatArray, answer: IntArray, usable: BoolArray) -> AnswerGuess | None:
+    """Learn to guess messages from their answers, by ridge regression.
+
+    It is scaled by how well one half of the messages guesses the other: the slope of these on their guesses.
+
+    Args:
+        vectors: The vectors of messages, of length 1, perhaps memory-mapped (n, dim).
+        answer: The row of the answer to each, -1 for none (n,).
+        usable: Which of them say anything (n,).
+
+    Returns:
+        The guess; ``None`` if there are fewer messages with an answer than twice the dimensions, or their answers tell
+        nothing about them.
+    """
+    rows = np.flatnonzero((answer >= 0) & usable & usable[answer])
+    if len(rows) < _LEAST * vectors.shape[1]:
+        return None
+    rows = rows[:: len(rows) // _MOST + 1]
+    messages, answers = (np.array(vectors[some], np.float32) for some in (rows, answer[rows]))
+    messages -= messages.mean(0)
+    first, second = np.array_split(np.arange(len(rows)), 2)
+    halves = (
+        (_fitted(answers[own], messages[own])(answers[other]), messages[other])
+        for own, other in ((first, second), (second, first))
+    )
+    products = np.sum([((guessed * guessed).sum(), (guessed * said).sum()) for guessed, said in halves], axis=0)
+    slope = min(products[1] / products[0], 1) if products[0] > 0 else 0
+    guess = _fitted(answers, messages)
+    return AnswerGuess(guess.mean, (slope * guess.weights).astype(np.float32)) if slope > 0 else None
+
+
+def _fitted(answers: FloatArray, messages: FloatArray) -> AnswerGuess:
+    mean = answers.mean(0)
+    inside = answers - mean
+    scatter = (inside.T @ inside).astype(np.float64)
+    scatter += max(_RIDGE * np.trace(scatter) / len(scatter), _TINY) * np.eye(len(scatter))
+    return AnswerGuess(mean, np.linalg.solve(scatter, inside.T @ messages))

@@ -1,0 +1,237 @@
+"""The words of groups: phrases that occur in their texts and not in those of other groups.
+
+The score of a phrase is the share of the group's texts that contain it, times the logarithm of how many times more
+frequent it is there than in all other groups, times how much the texts of other groups that contain it are like this
+one: *baggage* is about baggage everywhere, *minutes* about anything. What is common in most groups is a stop word, in
+any language. Phrases have up to three words; in Chinese, Japanese and Korean, two to six characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.feature_extraction.text import CountVectorizer
+
+from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
+
+_CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+TOKEN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:['’-][^\W_{_CJK}]+)*")
+_BREAK = re.compile(r"[^\w\s'’-]+|\n|\s-+\s")  # a phrase never crosses one of these
+IS_CJK = re.compile(rf"[{_CJK}]")
+_CJK_SIZES = (2, 3, 4, 5, 6)
+_MOST_PHRASES = 50_000
+_LONGEST_TEXT = 4000  # characters
+_LEAST_SHARE = 0.05  # of a group's texts, in which a phrase must occur to name the group
+_LEAST_TEXTS = 3  # of the group that must have it, or all if it has fewer: it may be somebody's name or number
+_COMMON = 0.05  # a word that so many texts of a group have is common in it; common in most groups, it says nothing
+_TIMES = 2  # as frequent as in all other groups, a phrase must be in a group
+_AS_ITS_OWN = 2  # texts of other groups that a phrase counts as having, as much like the group as its own texts
+_LEAST_ALIKE = 0.05  # texts of a group are with it, by cosine, so that one that is like all others divides by something
+_SAME = 0.6  # if this share of the texts with a phrase also has a longer phrase around it, the longer one is better
+_IN_NAME = 3
+_AS_COMMON = 1 / 3  # as the first of them, a phrase of a name must be
+_ALIKE = 0.75  # of the words of two names are the same: they do not tell their groups apart
+
+
+def phrases_of_text(text: str) -> list[str]:
+    """The phrases of a text: up to three words beside each other, and two to six CJK characters.
+
+    >>> phrases_of_text("Cancel my order 123. Thanks!")
+    ['cancel', 'my', 'order', 'cancel my', 'my order', 'cancel my order', 'thanks']
+    >>> phrases_of_text("退款")
+    ['退款']
+    """
+    phrases, runs = [], []
+    for clause in _BREAK.split(text[:_LONGEST_TEXT].lower()):
+        words = []
+        for token in TOKEN.findall(clause):
+            if IS_CJK.match(token):
+                phrases += [
+                    token[start : start + size] for size in _CJK_SIZES for start in range(len(token) - size + 1)
+                ]
+            elif not token[0].isdigit():  # numbers do not describe a group
+                words.append(token)
+        runs += [words[start : start + size] for size in (1, 2, 3) for start in range(len(words) - size + 1)]
+    return phrases + [" ".join(run) for run in runs]
+
+
+def phrases_in(texts: Sequence[str]) -> tuple[Any, list[str]]:
+    """Which phrases each text has (texts, phrases), and the phrases.
+
+    Raises:
+        ValueError: No text has any word.
+    """
+    vectorizer = CountVectorizer(analyzer=phrases_of_text, binary=True, max_features=_MOST_PHRASES, dtype=np.float32)
+    return vectorizer.fit_transform(texts), vectorizer.get_feature_names_out().tolist()
+
+
+def name_phrases(
+    texts: Sequence[str],
+    labels: IntArray,
+    parts: IntArray | None = None,
+    count: int = 8,
+    vectors: FloatArray | None = None,
+    counted: Callable[[tuple[str, ...]], tuple[Any, list[str]]] = phrases_in,
+) -> list[list[str]]:
+    """The phrases that best distinguish each group from the others, the most distinctive first.
+
+    Args:
+        texts: The texts.
+        labels: The group of each text, from 0 on, -1 for none (n,).
+        parts: The part of each group, in which stop words are what most groups have in common (groups,); by default,
+            all are in one.
+        count: The most phrases for a group.
+        vectors: The vectors of the texts, of length 1 (n, dim); without them, only words are counted.
+        counted: What counts phrases, such as a cached `phrases_in` where the same texts have several groupings.
+    """
+    groups = int(np.max(labels, initial=-1)) + 1
+    kept = np.flatnonzero(labels >= 0)
+    try:
+        present, phrases = counted(tuple(texts[row] for row in kept.tolist()))
+    except ValueError:  # no text has any word
+        return [[] for _ in range(groups)]
+    members = sparse.csr_matrix(
+        (np.ones(len(kept), np.float32), (labels[kept], np.arange(len(kept)))), shape=(groups, len(kept))
+    )
+    sizes = np.maximum(np.asarray(members.sum(1)).ravel(), 1)
+    counts = (members @ present).tocsr()  # (groups, phrases): how many texts of the group have the phrase
+    total = np.asarray(counts.sum(0)).ravel()
+    common = counts.multiply(1 / sizes[:, None]) >= _COMMON
+    parts = np.zeros(groups, np.int64) if parts is None else parts
+    says_in = {part: _saying(common[parts == part], phrases) for part in np.unique(parts).tolist()}
+    centred = None if vectors is None else _without_means(vectors[kept], parts[labels[kept]])
+    best = []
+    for group in range(groups):
+        says = says_in[int(parts[group])]
+        own = counts[group]
+        share = own.data / sizes[group]
+        others = total[own.indices] - own.data
+        elsewhere = (others + 0.5) / (len(kept) - sizes[group] + 1)
+        tells = says[own.indices] & (share >= _TIMES * elsewhere)
+        words = np.where(tells, share * np.log(share / elsewhere), -1)
+        scores = words
+        if centred is not None:
+            scores = words * _alike(present, centred, labels[kept] == group, own.indices, others)
+        shared = own.data >= min(_LEAST_TEXTS, sizes[group])
+        enough = shared & (scores > 0) & (share >= _LEAST_SHARE)
+        if not enough.any():
+            scores, enough = words, shared & (words > 0)
+        candidates = {phrases[own.indices[at]]: (share[at], scores[at]) for at in np.flatnonzero(enough)}
+        best.append(_best(candidates, count))
+    return best
+
+
+def _saying(common: Any, phrases: Sequence[str]) -> BoolArray:
+    """Which phrases neither begin nor end with a word that is common in most of some groups (phrases,).
+
+    Args:
+        common: Which phrases are common in which of the groups (groups, phrases), sparse.
+        phrases: The phrases.
+    """
+    times = np.asarray(common.sum(0)).ravel()
+    pale = {phrases[place] for place in np.flatnonzero(times > max(1, common.shape[0] / 2)).tolist()}
+    return np.asarray([not pale & {phrase.split()[0], phrase.split()[-1]} for phrase in phrases])
+
+
+def _without_means(vectors: FloatArray, parts: IntArray) -> FloatArray:
+    """Vectors less the mean of those in the same part, of length 1 (n, dim)."""
+    centred = vectors.copy()
+    for part in np.unique(parts):
+        centred[parts == part] -= vectors[parts == part].mean(0)
+    return unit_vectors(centred)
+
+
+def _alike(present: Any, vectors: FloatArray, member: BoolArray, phrases: IntArray, others: FloatArray) -> FloatArray:
+    """How much the texts outside a group that have a phrase are like the group, from 0 to 1 as its own are (m,).
+
+    Args:
+        present: Which phrases each text has (n, phrases), sparse.
+        vectors: The vectors of the texts (n, dim).
+        member: Which texts are in the group (n,).
+        phrases: The columns of the phrases that are asked about (m,).
+        others: How many texts outside the group have each of these (m,).
+    """
+    cosines = (vectors @ vectors[member].mean(0)).astype(np.float32)
+    own = max(cosines[member].mean(), _LEAST_ALIKE)
+    outside = (np.where(member, 0, cosines / own) @ present)[phrases]
+    return np.maximum((outside + _AS_ITS_OWN) / (others + _AS_ITS_OWN), 0)
+
+
+def keyword_name(phrases: Sequence[str], texts: Sequence[str]) -> str:
+    """A name of the best phrases of a group, without those that far fewer of its texts have than the first."""
+    shown = phrases[:_IN_NAME]
+    counts = [sum(phrase in text.lower() for text in texts) for phrase in shown]
+    return " · ".join(phrase for phrase, count in zip(shown, counts) if count >= _AS_COMMON * counts[0])
+
+
+def _best(candidates: Mapping[str, tuple[float, float]], count: int) -> list[str]:
+    """The phrases with the highest score, of those with their share of texts and their score.
+
+    No phrase is part of another one that occurs in most of the same texts.
+    """
+    chosen: list[str] = []
+    for phrase in sorted(candidates, key=lambda candidate: (-candidates[candidate][1], candidate)):
+        share = _SAME * candidates[phrase][0]
+        longer = [other for other in candidates if phrase in other and candidates[other][0] >= share]
+        best = max(longer, key=lambda other: (len(other), other))
+        if not any(_overlap(best, other) for other in chosen):
+            chosen.append(best)
+        if len(chosen) == count:
+            break
+    return chosen
+
+
+def _overlap(phrase: str, other: str) -> bool:
+    """Whether two phrases say nearly the same: one contains the other, or they share two CJK characters."""
+    if phrase in other or other in phrase:
+        return True
+    return any(IS_CJK.match(pair) and pair in other for pair in map("".join, pairwise(phrase)))
+
+
+def told_apart(names: Sequence[str], phrases: Sequence[Sequence[str]]) -> list[str]:
+    """The names, those that have nearly the same words as another with a phrase of their own group in parentheses.
+
+    Args:
+        names: The names, empty for none.
+        phrases: The phrases of each group, the best first.
+    """
+    words_of = list(map(_words, names))
+    apart = []
+    for name, own, words in zip(names, phrases, words_of):
+        alike = [
+            set(every)
+            for others, every in zip(words_of, phrases)
+            if len(words & others) >= _ALIKE * len(words | others)
+        ]
+        theirs = Counter(phrase for every in alike for phrase in every)
+        further = [phrase for phrase in own if theirs[phrase] == 1 and not words & set(phrase.split())]
+        apart.append(f"{name} ({further[0]})" if name and len(alike) > 1 and further else name)
+    return apart
+
+
+def _words(name: str) -> set[str]:
+    return set(TOKEN.findall(name.lower()))
+
+
+def distinct_names(candidates: Sequence[Sequence[str]], taken: Sequence[str] = ()) -> list[str]:
+    """The first name of each group that no other has; if all are taken, one gets a number.
+
+    Args:
+        candidates: The names that each group could have, the best first.
+        taken: Names that may not be given.
+    """
+    names: list[str] = []
+    used = set(taken)
+    for own in candidates:
+        base = own[0] if own else "no words in common"
+        numbered = (f"{base} ({number})" for number in range(2, len(candidates) + len(used) + 3))
+        name = next(candidate for candidate in [*(own or [base]), *numbered] if candidate not in used)
+        used.add(name)
+        names.append(name)
+    return names

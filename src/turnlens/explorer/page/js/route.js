@@ -1,0 +1,71 @@
+/* The address: `#/view/part?option=…&filter=…`. Filters go along from view to view, so that a link shows the same. */
+"use strict";
+
+turnlens.route = (() => {
+  const FILTERS = ["text", "role", "from", "to", "group", "topic", "lasso"];
+  const KEPT = ["asker", "moved", "period", "fine"]; // options that concern more than one view
+
+  /** Whether a parameter is a filter; labels are `m.NAME` of messages and `c.NAME` of conversations. */
+  function isFilter(name) {
+    return FILTERS.includes(name) || /^[mc]\./.test(name);
+  }
+
+  function parse(hash) {
+    const [path, query] = hash.replace(/^#?\/?/, "").split(/\?(.*)/s);
+    const [view, ...parts] = path.split("/").map(decoded);
+    const filter = {},
+      options = {};
+    for (const [name, value] of new URLSearchParams(query || "")) {
+      if (isFilter(name)) (filter[name] ||= []).push(value);
+      else options[name] = value;
+    }
+    return {view: view || "overview", parts, filter, options};
+  }
+
+  function decoded(part) {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      return part;
+    }
+  }
+
+  function format({view, parts = [], filter = {}, options = {}}) {
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries(options)) if (value !== null && value !== "") query.append(name, value);
+    for (const [name, values] of Object.entries(filter)) for (const value of values) query.append(name, value);
+    const text = query.toString();
+    return "#/" + [view, ...parts].map(encodeURIComponent).join("/") + (text ? `?${text}` : "");
+  }
+
+  function current() {
+    return parse(location.hash);
+  }
+
+  /** The address of a view, by default under the current filter. */
+  function link(view, parts = [], options = {}, filter = current().filter) {
+    const now = current().options;
+    const kept = Object.fromEntries(KEPT.filter((name) => name in now).map((name) => [name, now[name]]));
+    return format({view, parts, options: {...kept, ...options}, filter});
+  }
+
+  function go(view, parts, options) {
+    location.hash = link(view, parts, options);
+  }
+
+  /** Changes options of the current view. */
+  function setOptions(changes) {
+    const now = current();
+    location.hash = format({...now, options: {...now.options, ...changes}});
+  }
+
+  /** Changes filters: name to list of values; an empty list takes it away. */
+  function setFilter(changes) {
+    const now = current();
+    const filter = {...now.filter, ...changes};
+    for (const name of Object.keys(filter)) if (filter[name].length === 0) delete filter[name];
+    location.hash = format({...now, filter});
+  }
+
+  return {parse, format, current, link, go, setOptions, setFilter};
+})();

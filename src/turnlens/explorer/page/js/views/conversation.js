@@ -1,0 +1,189 @@
+/* One conversation: who said what, the group of each turn, where it surprises, and which are like it. */
+"use strict";
+
+turnlens.views.conversation = (() => {
+  const {add, element, button, quote, shortened, fill, announce} = turnlens.dom;
+  const {panel, note, group, role, labels, surprise} = turnlens.parts;
+  const LONG = 3000;
+
+  function render(main, route, selection) {
+    const {conversations, ids, summary} = turnlens.report;
+    const c = Number(route.parts[0]);
+    if (!(c >= 0 && c < ids.length)) {
+      add(main, element("h1", null, "No such conversation"));
+      return {};
+    }
+    const boilerplate = element("span", {class: "muted"});
+    const turns = element("ol", {class: "turns"}, element("li", {class: "muted"}, "…"));
+    const values = Array.from(
+      turnlens.report.messages.surprise.subarray(
+        conversations.first[c],
+        conversations.first[c] + conversations.turns[c],
+      ),
+    );
+    const rows = values.map((_, turn) => conversations.first[c] + turn);
+    turnlens.struck.getAll(rows).then(
+      (said) => {
+        fill(
+          turns,
+          rows.map((m, turn) => line(c, m, turn, said[turn], selection)),
+        );
+        count(boilerplate, said);
+        goTo(turns, Number(route.options.turn) - 1);
+      },
+      (error) => fill(turns, element("li", {class: "error"}, error.message)),
+    );
+    add(
+      main,
+      element("h1", null, "Conversation ", element("bdi", null, shortened(ids[c], 80))),
+      element(
+        "p",
+        {class: "about"},
+        group("conversation", conversations.group[c]),
+        labels("conversation", c),
+        !Number.isNaN(conversations.time[c]) &&
+          element("span", {class: "muted"}, turnlens.numbers.minute(conversations.time[c])),
+        boilerplate,
+        steps(c, selection),
+      ),
+      element(
+        "div",
+        {class: "reading"},
+        element("div", null, turns),
+        element(
+          "aside",
+          null,
+          values.some((value) => !Number.isNaN(value)) &&
+            panel(
+              "Surprise",
+              turnlens.charts.curve(values, (turn) => goTo(turns, turn)),
+              note(shortened(summary.surprise.how, 400), " Press a point to go to its turn."),
+            ),
+          similar(c),
+        ),
+      ),
+    );
+    return {
+      scrolls: Number(route.options.turn) > 0,
+      key: (event) => {
+        const next =
+          event.key === "j" ? neighbour(c, 1, selection) : event.key === "k" ? neighbour(c, -1, selection) : -1;
+        if (next >= 0) turnlens.route.go("conversation", [next]);
+      },
+    };
+  }
+
+  /** Says in how many messages something is struck out. */
+  function count(holder, said) {
+    const struck = said.filter(({spans}) => spans.length > 0).length;
+    if (struck) fill(holder, `boilerplate in ${turnlens.numbers.plural(struck, "message")}, `, element("s", null, "struck out"));
+  }
+
+  function line(c, m, turn, words, selection) {
+    const {messages, summary} = turnlens.report;
+    const side = messages.role[m] % 2 ? "right" : "left";
+    const faint = selection.filtered && !selection.message[m];
+    const {text} = words;
+    const said = element("div", {class: "said"}, turnlens.struck.quote(words, LONG));
+    if (text.length > LONG) {
+      const all = button(
+        `Show all ${turnlens.numbers.integer(text.length)} characters`,
+        () => {
+          fill(said, turnlens.struck.quote(words, text.length));
+          all.remove();
+        },
+        {class: "quiet"},
+      );
+      said.append(element("br"), all);
+    }
+    return element(
+      "li",
+      {class: `turn ${side} ${faint ? "faint" : ""}`, id: `turn-${turn + 1}`, tabindex: "-1"},
+      element(
+        "div",
+        {class: "about"},
+        element("span", {class: "muted"}, `${turn + 1}`),
+        role(summary.roles[messages.role[m]]),
+        group("message", messages.group[m]),
+        turnlens.struck.badge(words),
+        labels("message", m),
+        surprise(messages.surprise[m]),
+        turnlens.live.isLive() && follow(c, turn),
+      ),
+      said,
+    );
+  }
+
+  /** What other conversations hold that could be said after a turn; the server ranks it. */
+  function follow(c, turn) {
+    const ask = button(
+      "What could follow?",
+      async () => {
+        if (ask.ariaDisabled) return;
+        ask.ariaDisabled = "true"; // not disabled, which would take the focus away
+        const list = element("ol", {class: "replies", "aria-label": "What could follow"});
+        ask.closest("li").append(list);
+        try {
+          const replies = await turnlens.live.next(c, turn);
+          announce(`${turnlens.numbers.plural(replies.length, "message")} that could follow`);
+          fill(
+            list,
+            replies.map((reply) =>
+              element(
+                "li",
+                null,
+                role(reply.role),
+                reply.message >= 0 ? element("a", {href: place(reply.message)}, quote(reply.text)) : quote(reply.text),
+                element("span", {class: "muted"}, reply.score.toFixed(2)),
+              ),
+            ),
+          );
+        } catch (error) {
+          fill(list, element("li", {class: "error", role: "alert"}, error.message));
+          ask.ariaDisabled = null;
+        }
+      },
+      {class: "quiet follow", "aria-label": `What could follow? After message ${turn + 1}`},
+    );
+    return ask;
+  }
+
+  function place(m) {
+    const {messages} = turnlens.report;
+    return turnlens.route.link("conversation", [messages.conversation[m]], {turn: messages.turn[m] + 1});
+  }
+
+  function goTo(turns, turn) {
+    const target = turns.children[turn];
+    if (!target) return;
+    target.scrollIntoView({block: "center"});
+    target.focus({preventScroll: true});
+  }
+
+  function similar(c) {
+    const {conversations} = turnlens.report;
+    const count = conversations.similar.length / conversations.first.length;
+    const rows = Array.from(conversations.similar.subarray(count * c, count * (c + 1))).filter((other) => other >= 0);
+    return rows.length > 0 && panel("Similar conversations", turnlens.parts.conversations(rows));
+  }
+
+  function neighbour(c, step, selection) {
+    for (let other = c + step; other >= 0 && other < selection.conversation.length; other += step) {
+      if (selection.conversation[other]) return other;
+    }
+    return -1;
+  }
+
+  function steps(c, selection) {
+    const link = (other, label) =>
+      other >= 0 && element("a", {href: turnlens.route.link("conversation", [other])}, label);
+    return element(
+      "span",
+      {class: "steps"},
+      link(neighbour(c, -1, selection), "← previous"),
+      link(neighbour(c, 1, selection), "next →"),
+    );
+  }
+
+  return {render};
+})();

@@ -1,0 +1,25 @@
+# What `turnlens.extending` offers, at run time as well (see extending.py).
+
+from ._utils.bootstrap import bootstrap_interval as bootstrap_interval
+from ._utils.settings import Settings as Settings
+from ._utils.settings import check_positive as check_positive
+from .collators.texts import TextCollator as TextCollator
+from .encoders.forward import encode_sliced as encode_sliced
+from .encoders.forward import full_precision as full_precision
+from .encoders.forward import sliced_means as sliced_means
+from .encoders.forward import take as take
+from .errors import ConversationError as ConversationError
+from .evaluation.levels import CONVERSATION as CONVERSATION
+from .evaluation.levels import MESSAGE as MESSAGE
+from .evaluation.levels import REPLY as REPLY
+from .evaluation.load_settings import LoadSettings as LoadSettings
+from .evaluation.queries import sample_queries as sample_queries
+from .evaluation.scoring import unit_embeddings as unit_embeddings
+from .evaluation.task import Task as Task
+from .losses.base import ConversationLoss as ConversationLoss
+from .losses.base import CosineSettings as CosineSettings
+from .losses.in_batch import InBatchSettings as InBatchSettings
+from .losses.in_batch import batch_softmax as batch_softmax
+from .losses.in_batch import check_batch_size as check_batch_size
+from .training.recipes.base import EncoderRecipe as EncoderRecipe
+from .training.recipes.base import Inputs as Inputs

@@ -1,0 +1,144 @@
+"""Averaged word vectors: read from a GloVe or word2vec file, or trained on the conversations themselves.
+
+Pennington et al., GloVe, EMNLP 2014; Mikolov et al., Efficient Estimation of Word Representations, 2013.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from turnlens._utils.optional import require
+from turnlens._utils.progress import progress_bar
+from turnlens._utils.texts import listed
+from turnlens.data.messages import Conversations
+from turnlens.data.tokens import tokenize
+from turnlens.errors import ConversationError
+from turnlens.papers.baselines.corpus import fitted, utterances
+from turnlens.papers.baselines.waiting import EpochBar, waiting
+
+
+class _Averaged:
+    """The mean of the vectors of a text's words, as ``tokenize`` finds them; zeros where none is known."""
+
+    vectors: Any = None  # gensim's KeyedVectors
+
+    def encode_messages(self, texts: Sequence[str]) -> np.ndarray:
+        """Embed texts, float32 (texts, dim)."""
+        known = fitted(self.vectors, self)
+        texts = listed(texts, "texts")
+        means = np.zeros((len(texts), known.vector_size), dtype=np.float32)
+        for row, text in enumerate(texts):
+            places = [known.key_to_index[word] for word in tokenize(text) if word in known.key_to_index]
+            if places:
+                means[row] = known.vectors[places].mean(axis=0)
+        return means
+
+
+class WordVectors(_Averaged):
+    """Averaged vectors from a file.
+
+    Args:
+        path: A text file of GloVe (``word 0.1 0.2 …``) or word2vec (the same under a line with the two sizes),
+            possibly compressed (``.gz``).
+
+    Raises:
+        ImportError: gensim is not installed.
+        ConversationError: It is not such a file.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        keyed_vectors = require("gensim.models", "baselines").KeyedVectors
+        # Checked before gensim opens it, since gensim would fetch a name with a scheme from other machines.
+        has_header = _has_header(Path(path))
+        try:
+            with waiting("reading word vectors"):
+                self.vectors = keyed_vectors.load_word2vec_format(str(Path(path)), no_header=not has_header)
+        except (ValueError, EOFError) as error:
+            raise ConversationError(str(path), f"not a whole text file of word vectors: {error}") from error
+
+    def fit(self, conversations: Conversations) -> Self:
+        """Nothing is learned."""
+        return self
+
+
+class Word2Vec(_Averaged):
+    """Averaged vectors of skip-gram word2vec, trained on the conversations' distinct utterances.
+
+    Args:
+        dim: Length of the vectors.
+        window: A word predicts at most this many words to either side.
+        epochs: Passes over the data.
+        learning_rate: Initial learning rate; gensim's 0.025 is for corpora of billions of words.
+        subsample: Words more frequent than this share are dropped at random, since they carry least information.
+        seed: Seed of the training, which runs in one thread so that the result depends on nothing else.
+    """
+
+    def __init__(
+        self,
+        dim: int = 100,
+        window: int = 10,
+        epochs: int = 10,
+        learning_rate: float = 0.1,
+        subsample: float = 1e-4,
+        seed: int = 0,
+    ) -> None:
+        self.dim = dim
+        self.window = window
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.subsample = subsample
+        self.seed = seed
+
+    def fit(self, conversations: Conversations) -> Self:
+        """Train on conversations.
+
+        Raises:
+            ImportError: gensim is not installed.
+            ValueError: There is no text.
+        """
+        word2vec = require("gensim.models.word2vec", "baselines").Word2Vec
+        words = [tokenize(text) for text in utterances(conversations)]
+        with progress_bar() as bar:
+            task = bar.add_task("training word vectors", total=self.epochs)
+            self.vectors = word2vec(
+                words,
+                vector_size=self.dim,
+                window=self.window,
+                min_count=1,
+                sg=1,
+                epochs=self.epochs,
+                alpha=self.learning_rate,
+                sample=self.subsample,
+                seed=self.seed,
+                workers=1,
+                callbacks=(EpochBar(bar, task),),
+            ).wv
+        return self
+
+
+def _has_header(path: Path) -> bool:
+    """Whether the text of a file of word vectors starts with its two sizes.
+
+    Raises:
+        ConversationError: It is not a text file of word vectors.
+    """
+    expected = "a text file of GloVe or word2vec (word 0.1 0.2 …, possibly .gz) is needed"
+    if not path.is_file():
+        raise ConversationError(str(path), f"no such file: {expected}")
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            first = file.readline(1_000_000).decode("utf-8").split()
+        numbers = [float(number) for number in first[1:]]
+    except (ValueError, OSError) as error:  # gensim's own .kv and .model are pickles, which run code when opened
+        raise ConversationError(
+            str(path), f"binary or other content: {expected}. Save .kv, .model and .bin as text with gensim first"
+        ) from error
+    if not numbers:
+        raise ConversationError(str(path), f"the first line has no vector: {expected}")
+    return len(first) == 2 and first[0].isdigit() and first[1].isdigit()

@@ -1,0 +1,12 @@
+"""The pooling of dial2vec (Liu et al., EMNLP 2022, Eq. 4)."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from turnlens.encoders.poolings import SpokenTokens
+
+
+def sum_of_interlocutors(tokens: SpokenTokens) -> Tensor:
+    """The sum over speakers of the mean of their tokens, zero where nobody says anything (conversations, dim)."""
+    return tokens.means().sum(1)

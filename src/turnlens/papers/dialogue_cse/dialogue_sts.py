@@ -1,0 +1,115 @@
+"""Dialogue-based semantic textual similarity, D-STS (DialogueCSE, EMNLP 2021, section 5.1.2)."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from turnlens._utils.bootstrap import bootstrap_interval
+from turnlens._utils.vectors import FloatArray
+from turnlens.errors import ConversationError
+from turnlens.evaluation.levels import MESSAGE
+from turnlens.evaluation.messages.released import tab_separated_lines
+from turnlens.evaluation.scoring import Encode, cosines, percent, unit_embeddings
+from turnlens.evaluation.task import Task
+from turnlens.papers.citations import DIALOGUE_CSE
+from turnlens.papers.dialogue_cse.correlation import spearman, spearman_rows
+
+
+@dataclass(frozen=True)
+class StsTask:
+    """Pairs of texts with the similarity people gave them.
+
+    Args:
+        scores: (pairs,) similarity; the paper's go from 1 (unrelated) to 5 (same meaning).
+        pairs: (pairs,) the two texts.
+    """
+
+    scores: tuple[float, ...]
+    pairs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class StsResult:
+    """Spearman's correlation in percent with a 95 % bootstrap interval over pairs, and every pair's cosine.
+
+    Args:
+        cosines: (pairs,) in the order of the task.
+    """
+
+    spearman: float
+    spearman_interval: tuple[float, float]
+    cosines: FloatArray
+
+    def summary(self) -> dict[str, object]:
+        """The figures without the per-pair values, ready for JSON."""
+        return {
+            "spearman": self.spearman,
+            "spearman_interval": list(self.spearman_interval),
+            "pairs": len(self.cosines),
+        }
+
+
+def read_sts_task(path: str | os.PathLike[str]) -> StsTask:
+    """Read the released form, ``sts.txt``: score, text, text, tab-separated.
+
+    A pair scored by several people has their scores in the first column, separated by spaces or semicolons; as in the
+    paper, the median counts. Any scale will do, since only the order of the scores counts.
+
+    Raises:
+        ConversationError: A line breaks the format, a score is missing, or the scores are all the same.
+    """
+    scores, pairs = [], []
+    for where, (score, first, second) in tab_separated_lines(path, ("score", "text", "text")):
+        if not score.strip():
+            raise ConversationError(where, "the score is empty: every pair must be annotated")
+        if not (first.strip() and second.strip()):
+            raise ConversationError(where, "a text is empty")
+        scores.append(_parse_score(score, where))
+        pairs.append((first, second))
+    if len(set(scores)) < 2:
+        problem = (
+            f"at least two different scores are needed for a correlation, got {len(scores)} lines of {scores[0]:g}"
+        )
+        raise ConversationError(str(path), problem)
+    return StsTask(tuple(scores), tuple(pairs))
+
+
+def _parse_score(field: str, where: str) -> float:
+    try:
+        scores = [float(number) for number in field.replace(";", " ").split()]
+    except ValueError:
+        scores = []
+    if not scores or not all(map(math.isfinite, scores)):
+        raise ConversationError(where, f"the score must be a number, or several separated by spaces, got {field!r}")
+    return median(scores)
+
+
+def evaluate_sts(encode: Encode, task: StsTask, seed: int = 0) -> StsResult:
+    """Correlate cosines with the annotated similarity.
+
+    Args:
+        encode: Embeds a list of texts, (texts,) -> (texts, dim); called once, with the distinct texts of the task.
+        task: From ``read_sts_task``.
+        seed: Seed of the bootstrap.
+    """
+    units = unit_embeddings(encode, [text for pair in task.pairs for text in pair])  # (2 * pairs, dim)
+    similarity = cosines(units[0::2], units[1::2])
+    low, high = bootstrap_interval(np.stack([task.scores, similarity], axis=1), seed, statistic=spearman_rows)
+    return StsResult(percent(spearman(task.scores, similarity)), (percent(low), percent(high)), similarity)
+
+
+DIALOGUE_STS = Task(
+    name="dialogue-sts",
+    level=MESSAGE,
+    metric="spearman",
+    description="Does the cosine of two utterances follow the similarity people gave them?",
+    citation=DIALOGUE_CSE,
+    measure=evaluate_sts,
+    released_file="sts.txt",
+    read=lambda path, settings: read_sts_task(path),
+)

@@ -1,0 +1,62 @@
+"""The names of everything from the papers: an extension, which the entry point of pyproject.toml names.
+
+docs/extensions.md says what each table is for.
+"""
+
+from __future__ import annotations
+
+_HERE = "turnlens.papers"
+
+METHODS = {
+    "adaptation": (f"{_HERE}.adaptation:Adaptation", "messages"),
+    "dialogue-cse": (f"{_HERE}.dialogue_cse.recipe:DialogueCSE", "messages, 2021"),
+    "siamese": (f"{_HERE}.baselines.recipes:Siamese", "messages"),
+    "single-vector": (f"{_HERE}.baselines.recipes:SingleVector", "next replies"),
+    "dial2vec": (f"{_HERE}.dial2vec.recipe:Dial2vec", "conversations, 2022"),
+    "ccl": (f"{_HERE}.triple_encoders.recipe:CCL", "next replies, 2023"),
+    "c3l": (f"{_HERE}.triple_encoders.recipe:C3L", "next replies, 2024"),
+}
+PUBLISHED = {
+    "dialogue-cse": f"{_HERE}.dialogue_cse.published:PublishedDialogueCSE",
+    "dial2vec": f"{_HERE}.dial2vec.recipe:PublishedDial2vec",
+    "ccl": f"{_HERE}.triple_encoders.published:PublishedCCL",
+    "c3l": f"{_HERE}.triple_encoders.published:PublishedC3L",
+}
+TASKS = {
+    "domain-categorization": f"{_HERE}.domain_categorization:DOMAIN_CATEGORIZATION",
+    "semantic-relatedness": f"{_HERE}.dial2vec.semantic_relatedness:SEMANTIC_RELATEDNESS",
+    "domain-categorization-published": f"{_HERE}.dial2vec.published_categorization:PUBLISHED_CATEGORIZATION",
+    "component-analysis": f"{_HERE}.triple_encoders.component_analysis:COMPONENT_ANALYSIS",
+    "dialogue-sts": f"{_HERE}.dialogue_cse.dialogue_sts:DIALOGUE_STS",
+    "alignment-uniformity": f"{_HERE}.dial2vec.alignment_uniformity:ALIGNMENT_UNIFORMITY",
+    "short-term-planning": f"{_HERE}.triple_encoders.short_term_planning:SHORT_TERM_PLANNING",
+    "additivity": f"{_HERE}.triple_encoders.additivity:ADDITIVITY",
+}
+# The most distinctive layouts first.
+FORMATS = {
+    name: f"{_HERE}.formats.{name}:FORMAT"
+    for name in (
+        "sgd",
+        "multiwoz",
+        "bitod",
+        "doc2dial",
+        "metalwoz",
+        "taskmaster",
+        "self_dialogue",
+        "mdc",
+        "jddc",
+        "dailydialog",
+        "ecd",
+        "dial2vec",
+        "personachat",
+        "cbt",
+    )
+}
+POOLINGS = {"interlocutor": f"{_HERE}.dial2vec.pooling:sum_of_interlocutors"}
+COMMANDS = {
+    "papers": (f"{_HERE}.commands:app", "Reproduce the tables of DialogueCSE, dial2vec and the triple-encoders.")
+}
+ADDED_WEIGHTS = {"turn_tables": f"{_HERE}.dial2vec.turn_tables:restore_turn_tables"}
+REPLY_MODELS = {"after": f"{_HERE}.triple_encoders.replies:TripleReplies"}
+NEXT_MESSAGE_MODES = {"after": f"{_HERE}.triple_encoders.modes:TripleModes"}
+PUBLISHED_PROMPTS = {"[BEFORE]": f"{_HERE}.triple_encoders.views:views_of"}

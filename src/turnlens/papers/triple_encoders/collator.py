@@ -1,0 +1,155 @@
+"""The data collator of CCL and C3L: conversations in, each text once in every view that is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import torch
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from turnlens.collators.texts import text_key
+from turnlens.papers.triple_encoders.corpus_negatives import CorpusNegatives, Pair
+from turnlens.papers.triple_encoders.views import View, view_prompt, views_of
+
+# The columns of `rows`. Without speaker tokens, "same" is used for both kinds of speakers.
+CCL_COLUMNS: tuple[tuple[View, bool], ...] = (("before", True), ("before", False), ("after", True))
+C3L_COLUMNS: tuple[tuple[View, bool], ...] = (
+    ("before1", True),
+    ("before1", False),
+    ("before2", True),
+    ("before2", False),
+    ("after", True),
+)
+
+
+class TurnOrderCollator:
+    """Tokenises the utterances of all windows, each distinct pair of text and view once.
+
+    Args:
+        encoder: An encoder with views, see `turnlens.papers.triple_encoders.views.add_views`.
+        window: Consecutive utterances in a window. Shorter conversations have none.
+        max_length: Longest utterance in tokens, prefix and special tokens included; longer ones are cut.
+        directional: Whether to add what directional negatives need: the first utterance of a window as after-text. By
+            default as the settings of the losses are: for the views of CCL, and not for those of C3L.
+        negatives: Draws random negatives from the corpus; without it the loss takes them from the batch.
+
+    Raises:
+        ValueError: The encoder has no views, or a setting is out of range; in a call, no conversation has a window.
+    """
+
+    # The trainer asks every collator which columns hold labels. There are none.
+    valid_label_columns: ClassVar[list[str]] = []
+
+    def __init__(
+        self,
+        encoder: SentenceTransformer,
+        window: int = 5,
+        max_length: int = 64,
+        directional: bool | None = None,
+        negatives: CorpusNegatives | None = None,
+    ) -> None:
+        views = views_of(encoder)
+        if views is None:
+            raise ValueError("turn-order training needs an encoder with views, see turnlens.papers.add_views")
+        if window < 2:
+            raise ValueError(f"window must be at least 2, got {window}")
+        if max_length < 8:
+            raise ValueError(f"max_length must leave room for prefix and special tokens, at least 8, got {max_length}")
+        self.encoder = encoder
+        self.window = window
+        self.max_length = max_length
+        self.directional = not views.triple if directional is None else directional
+        self.negatives = negatives
+        self.epoch = 0
+        self.speakers = views.speakers
+        self.triple = views.triple
+        self.columns = C3L_COLUMNS if views.triple else CCL_COLUMNS
+
+    def set_epoch(self, epoch: int) -> None:
+        """Draw different negatives from the corpus from now on."""
+        self.epoch = epoch
+
+    def __call__(self, conversations: Sequence[dict[str, Any]]) -> dict[str, Tensor]:
+        """Collate a batch.
+
+        Returns:
+            Tensors, with the prefix ``messages_`` that the trainer strips again: ``input_ids`` and ``attention_mask``
+            (rows, length); ``rows`` (turns, columns), the row of each turn in the views of ``CCL_COLUMNS`` or
+            ``C3L_COLUMNS``, -1 where it is not needed; ``conversation`` (turns,), the position in the batch of each
+            turn's conversation; ``speaker`` (turns,), a number for each speaker of a conversation (0 for all without
+            speaker tokens); ``text_key`` (turns,), equal for equal texts; and, if negatives are drawn from the corpus,
+            ``negatives`` (windows, window - 1, negatives, 2), the rows of each pair of
+            `turnlens.papers.triple_encoders.corpus_negatives.CorpusNegatives`.
+        """
+        rows: dict[tuple[str, int], int] = {}
+        table, conversation, speaker, keys, negatives = [], [], [], [], []
+        for number, row in enumerate(conversations):
+            speakers: dict[str, int] = {}
+            turns = [
+                speakers.setdefault(message["role"], len(speakers)) if self.speakers else 0
+                for message in row["messages"]
+            ]
+            needed = set(self._needed(turns))
+            for turn, message in enumerate(row["messages"]):
+                text = message["content"]
+                table.append(
+                    [
+                        rows.setdefault((text, column), len(rows)) if (turn, column) in needed else -1
+                        for column in range(len(self.columns))
+                    ]
+                )
+                conversation.append(number)
+                keys.append(text_key(text))
+            speaker += turns
+            for pair in self._drawn(row, turns):
+                negatives.append([rows.setdefault(key, len(rows)) for key in pair])
+        if not rows:
+            raise ValueError(f"no conversation of this batch has {self.window} turns, the length of a window")
+        ids = self._tokenize(list(rows))
+        tensors = {
+            "input_ids": pad_sequence(ids, batch_first=True, padding_value=self.encoder.tokenizer.pad_token_id),
+            "attention_mask": pad_sequence([torch.ones_like(row) for row in ids], batch_first=True),
+            "rows": torch.tensor(table),
+            "conversation": torch.tensor(conversation),
+            "speaker": torch.tensor(speaker),
+            "text_key": torch.tensor(keys),
+        }
+        if self.negatives is not None:
+            shape = (-1, self.window - 1, self.negatives.count * (3 if self.triple else 1), 2)
+            tensors["negatives"] = torch.tensor(negatives).reshape(shape)
+        return {f"messages_{name}": tensor for name, tensor in tensors.items()}
+
+    def _drawn(self, row: dict[str, Any], speaker: list[int]) -> Iterator[Pair]:
+        """The negatives from the corpus for all windows of a row, if there are to be any."""
+        if self.negatives is None:
+            return iter(())
+        texts, draw = [message["content"] for message in row["messages"]], (self.epoch, row.get("start", 0))
+        tokens = 2 if self.speakers else 1
+        return self.negatives.of_windows(row["id"], texts, speaker, self.window, self.triple, tokens, draw)
+
+    def _needed(self, speaker: list[int]) -> Iterator[tuple[int, int]]:
+        """Turn and column of every view that the windows of a conversation need."""
+        befores = range(0, len(self.columns) - 1, 2)
+        for start in range(len(speaker) - self.window + 1):
+            turns = range(start, start + self.window)
+            if self.triple:  # C3L: what precedes the last turn, paired with it
+                pairs = [(turn, turns[-1]) for turn in turns[:-1]]
+            else:  # CCL: the first turn, paired with what follows
+                pairs = [(turns[0], turn) for turn in turns[1:]]
+            if self.directional:
+                pairs += [(turn, turns[0]) for turn in turns[1:]]
+            for earlier, later in pairs:
+                yield later, len(self.columns) - 1
+                for column in befores:
+                    yield earlier, column + int(speaker[earlier] != speaker[later])
+
+    def _tokenize(self, rows: list[tuple[str, int]]) -> list[Tensor]:
+        """Token ids as the stock ``encode`` with the view's prompt makes them, cut at ``max_length``."""
+        prompts = [self.encoder.prompts[view_prompt(self.encoder, *column)] or "" for column in self.columns]
+        texts = [prompts[column] + text for text, column in rows]
+        limit = min(self.max_length, self.encoder.max_seq_length or self.max_length)
+        ids = self.encoder.tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
+        return [torch.tensor(row) for row in ids]

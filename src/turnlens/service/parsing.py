@@ -1,0 +1,133 @@
+"""Parsing and checking the bodies of requests in a thread; bad requests are refused before they cost much."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from difflib import get_close_matches
+from functools import partial
+from typing import Any, TypeVar
+
+from fastapi import Request
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
+
+from turnlens.service.bodies import SHORT
+from turnlens.service.errors import Refusal, invalid_request
+from turnlens.service.service import Service, ServiceOf
+
+JSON = "application/json"
+_Body = TypeVar("_Body", bound=BaseModel)
+_Result = TypeVar("_Result")
+_AT_ONCE = 65_536  # bytes; parsing in pieces lets other threads run
+_FIELDS_SHOWN = 5
+_LONGEST_FIELD = 40
+# Names that other services use for fields whose names here are quite different.
+_MEANT = {
+    "q": "query",
+    "text": "input",
+    "texts": "input",
+    "filter": "where",
+    "k": "limit",
+    "n": "limit",
+    "size": "limit",
+    "top_k": "limit",
+    "skip": "offset",
+    "history": "messages",
+    "conversation": "messages",
+}
+
+
+def body_of(model: type[_Body]) -> Callable[[Request, ServiceOf], Awaitable[_Body]]:
+    """A FastAPI dependency that gives a route the parsed body of its request."""
+
+    async def read(request: Request, service: ServiceOf) -> _Body:
+        if content_type(request) != JSON:
+            raise Refusal(415, f"send {JSON}, got {content_type(request) or 'no Content-Type'}")
+        body = await request.body()
+        return await in_thread(service, body, partial(parsed, model, body, service.settings.max_values))
+
+    return read
+
+
+async def in_thread(service: Service, body: bytes, parse: Callable[[], _Result]) -> _Result:
+    """Parse a body without blocking other requests: a short one at once, long ones one after another in a thread."""
+    return parse() if len(body) <= SHORT else await service.json.run(parse)
+
+
+def content_type(request: Request) -> str:
+    """The content type that the client gives for the body, without parameters."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def parsed(model: type[_Body], body: bytes, max_values: int) -> _Body:
+    """Parse a body into a model.
+
+    Raises:
+        Refusal: The body has too many values (413), or it is not JSON or not what was expected (422).
+    """
+    check_values(body, max_values)
+    value = parsed_json(body)
+    if not isinstance(value, dict):
+        raise Refusal(422, "expected an object, { … }")
+    _check_fields(value, model.model_fields)
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise invalid_request(error) from None
+
+
+def parsed_json(body: bytes, where: str | None = None) -> Any:
+    """Parse JSON. All its texts must be valid Unicode: halves of surrogate pairs are refused.
+
+    Args:
+        body: The JSON.
+        where: The place of this JSON, for errors.
+
+    Raises:
+        Refusal: It is not valid JSON (422).
+    """
+    try:
+        return from_json(body)
+    except ValueError as error:
+        raise Refusal(422, f"{where or 'the body'} is not valid JSON: {error}", where) from None
+
+
+def check_values(body: bytes, most: int) -> None:
+    """Refuse (413) a body with more than ``most`` values in its lists and objects, before any of them is created.
+
+    Raises:
+        Refusal: The body has more values.
+    """
+    if _separators(body) <= most:  # counts separators inside texts too; most bodies pass this quick check
+        return
+    unescaped = body.replace(b"\\\\", b"").replace(b'\\"', b"")
+    count, in_text = 0, False
+    for start in range(0, len(unescaped), _AT_ONCE):
+        parts = unescaped[start : start + _AT_ONCE].split(b'"')
+        count += _separators(b"".join(parts[in_text::2]))
+        in_text ^= len(parts) % 2 == 0
+        if count > most:
+            raise Refusal(413, f"a request may have {most:,} values in its lists and objects: send less at a time")
+
+
+def _separators(body: bytes) -> int:
+    return body.count(b",") + body.count(b"[") + body.count(b"{")
+
+
+def _check_fields(value: dict[str, Any], fields: Iterable[str]) -> None:
+    unknown = [name for name in value if name not in fields]
+    if unknown:
+        told = [_unknown(name, list(fields)) for name in unknown[:_FIELDS_SHOWN]]
+        more = f"; and {len(unknown) - len(told):,} more" if len(unknown) > len(told) else ""
+        raise Refusal(422, "; ".join(told) + more, _shortened(unknown[0]))
+
+
+def _unknown(name: str, fields: Sequence[str]) -> str:
+    meant = _MEANT.get(name.lower(), "")
+    near = [meant] if meant in fields else get_close_matches(_shortened(name).lower(), fields, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"expected some of {', '.join(fields)}"
+    return f"{_shortened(name)}: there is no such field: {hint}"
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LONGEST_FIELD else name[:_LONGEST_FIELD] + "…"

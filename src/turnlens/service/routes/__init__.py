@@ -1,0 +1,1 @@
+"""The routes, grouped by topic; `turnlens.service.endpoints` lists them all."""

@@ -1,0 +1,197 @@
+"""`POST /v1/embeddings`: OpenAI's route, which here embeds whole conversations too."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from functools import partial
+from itertools import islice
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from fastapi import Depends, Response
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PositiveInt,
+    Tag,
+    model_validator,
+)
+from pydantic_core import to_json
+
+from turnlens._utils.names import check_pooling
+from turnlens._utils.vectors import FloatArray, unit_vectors
+from turnlens.data.messages import Messages
+from turnlens.service.errors import Refusal
+from turnlens.service.parsing import body_of
+from turnlens.service.schemas import EXAMPLE, Conversation, Request
+from turnlens.service.service import Service, ServiceOf, with_contents
+
+_MANY_NUMBERS = 20_000  # more numbers are turned into text by another thread
+
+
+def _kind(value: Any) -> str | None:
+    if isinstance(value, list):
+        first = value[0] if value else ""
+        return "token_lists" if isinstance(first, list) else "tokens" if type(first) is int else "texts"
+    return "text"
+
+
+# strict, since true would count as 1
+_Tokens = Annotated[list[Annotated[int, Field(ge=0, strict=True)]], Field(min_length=1, fail_fast=True)]
+_Input = Annotated[
+    Annotated[str, Tag("text")]
+    | Annotated[list[str], Field(min_length=1, fail_fast=True), Tag("texts")]
+    | Annotated[_Tokens, Tag("tokens")]
+    | Annotated[list[_Tokens], Field(min_length=1, fail_fast=True), Tag("token_lists")],
+    Discriminator(_kind),
+]
+
+
+class EmbeddingRequest(Request):
+    """The input to embed: texts, token lists of the served model, or conversations."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"input": ["My card is gone.", "Thanks!"]}, {"messages": EXAMPLE, "pooling": "mean"}]
+        }
+    )
+
+    input: _Input | None = Field(
+        None, description="A text, several texts, or, with tokenizer, token ids of the served model"
+    )
+    tokenizer: str | None = Field(
+        None, description="For token ids: the name of the served model, to say that they are of its own tokenizer"
+    )
+    messages: Conversation | Annotated[list[Conversation], Field(min_length=1, fail_fast=True)] | None = Field(
+        None, description="A conversation, or several, instead of input"
+    )
+    pooling: Annotated[str, AfterValidator(check_pooling)] = Field(
+        "mean", description="How to pool conversations: mean, messages, speaker:ROLE, or one of an extension"
+    )
+    encoding_format: Literal["float", "base64"] = "float"
+    dimensions: PositiveInt | None = Field(
+        None, description="Keep only this many first numbers of each vector, scaled to length 1"
+    )
+    user: str | None = Field(None, description="Not used")
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.input is None) == (self.messages is None):
+            raise ValueError("give either input or messages")
+        return self
+
+
+class Usage(BaseModel):
+    """How many tokens the model has read."""
+
+    prompt_tokens: int
+    total_tokens: int
+
+
+class Embedding(BaseModel):
+    """One vector."""
+
+    object: Literal["embedding"]
+    index: int
+    embedding: list[float] | str
+
+
+class EmbeddingResponse(BaseModel):
+    """The vectors, in the order of the request."""
+
+    object: Literal["list"]
+    data: list[Embedding]
+    model: str
+    usage: Usage
+
+
+async def embeddings(
+    body: Annotated[EmbeddingRequest, Depends(body_of(EmbeddingRequest))], service: ServiceOf
+) -> Response:
+    """Embed texts, token lists or conversations."""
+    model = service.check_model(body.model)
+    if body.dimensions is not None and body.dimensions > model.dimension:
+        raise Refusal(422, f"the model gives {model.dimension} dimensions, not {body.dimensions}", "dimensions")
+    if body.messages is not None:
+        vectors, tokens = await _embed_conversations(service, body)
+    else:
+        vectors, tokens = await _embed_input(service, body.input, body.tokenizer)
+    render = partial(_render, vectors, tokens, model.name, body.encoding_format, body.dimensions)
+    content = await service.json.run(render) if vectors.size > _MANY_NUMBERS else render()
+    return Response(content, media_type="application/json")
+
+
+async def _embed_input(service: Service, given: Any, tokenizer: str | None) -> tuple[FloatArray, int]:
+    if isinstance(given, str):
+        return await service.embed_texts([given], "input")
+    if isinstance(given[0], str):
+        return await service.embed_texts(given, "input")
+    rows = [given] if isinstance(given[0], int) else given
+    model = service.model
+    if tokenizer not in model.names:
+        # ids of another tokenizer give a vector of other words, and nothing in them tells whose they are
+        problem = (
+            "token ids are read only if the request says that they are of this model's own tokenizer, by "
+            f'"tokenizer": "{model.name}"; otherwise send texts (in LangChain: check_embedding_ctx_length=False)'
+        )
+        raise Refusal(422, f"input: {problem}", "tokenizer" if tokenizer else "input")
+    limit = model.limit or max(map(len, rows))
+    for number, row in enumerate(rows):
+        if len(row) > limit:
+            raise Refusal(422, f"input.{number}: the model reads {limit} tokens, got {len(row)}", f"input.{number}")
+        if max(row) >= model.vocabulary_size:
+            problem = f"token ids must be below {model.vocabulary_size}, got {max(row)}"
+            raise Refusal(422, f"input.{number}: {problem}", f"input.{number}")
+    return await service.embed_rows(rows, "input")
+
+
+async def _embed_conversations(service: Service, body: EmbeddingRequest) -> tuple[FloatArray, int]:
+    given: Any = body.messages
+    conversations = given if isinstance(given[0], list) else [given]
+    service.check_count(sum(map(len, conversations)), "messages")
+    _check_speaker(body.pooling, conversations)
+    starts, tokens = await service.read_texts(
+        [m["content"] for messages in conversations for m in messages], "messages"
+    )
+    read = iter(starts)
+    conversations = [with_contents(messages, islice(read, len(messages))) for messages in conversations]
+    ends = np.cumsum([len(messages) for messages in conversations])
+    costs = [int(part.sum()) for part in np.split(np.array(tokens), ends[:-1])]
+    encoder = service.model.encoder
+    try:
+        parts = await service.in_parts(
+            lambda part: encoder.encode_conversations(part, pooling=body.pooling), conversations, costs
+        )
+    except ValueError:
+        problem = "in one of the conversations, this speaker says nothing within the part that the model reads"
+        raise Refusal(422, f"pooling: {problem}", "pooling") from None
+    return np.concatenate(parts), sum(tokens)
+
+
+def _check_speaker(pooling: str, conversations: Sequence[Messages]) -> None:
+    role = pooling.removeprefix("speaker:")
+    if role == pooling:
+        return
+    for number, messages in enumerate(conversations):
+        if role not in (message["role"] for message in messages):
+            raise Refusal(422, f"messages.{number}: nobody has the role {role!r} of pooling", f"messages.{number}")
+
+
+def _render(vectors: FloatArray, tokens: int, model: str, encoding: str, dimensions: int | None) -> bytes:
+    if dimensions is not None:
+        vectors = unit_vectors(vectors[:, :dimensions])
+    rows: Sequence[Any] = vectors.tolist()
+    if encoding == "base64":
+        rows = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in vectors]
+    return to_json(
+        {
+            "object": "list",
+            "data": [{"object": "embedding", "index": index, "embedding": row} for index, row in enumerate(rows)],
+            "model": model,
+            "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
+        }
+    )

@@ -1,0 +1,198 @@
+"""The one thread that owns the model, and the bounded queue in front of it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import TypeVar
+
+import numpy as np
+
+from turnlens._utils.vectors import FloatArray
+from turnlens.service.batching import Batch, CallJob, Job, JobQueue, RowsJob, TokenRow
+from turnlens.service.errors import Refusal
+from turnlens.service.model import ServedModel
+from turnlens.service.threads import fulfil
+
+_Result = TypeVar("_Result")
+_LOADING_SECONDS = 5  # after this time, clients should try again while the model is loading
+_MEMORY = 0.9  # the weight of earlier batches in the measured speed
+
+
+class ModelWorker:
+    """Runs everything that needs the model in one thread, and batches the rows of many requests.
+
+    Tokenizers and stores are not safe for several threads, and running one model twice at the same time is no faster.
+    A task that awaits `embed` or `call` can be cancelled, which removes its work from the queue.
+
+    Args:
+        load: Loads the model. It is called in the thread, so that the service can answer meanwhile.
+        queue_tokens: The most tokens that may wait; further requests are refused.
+        batch_wait: How long an idle model waits for others to join the first request, in seconds.
+    """
+
+    def __init__(self, load: Callable[[], ServedModel], queue_tokens: int, batch_wait: float) -> None:
+        self.loaded: Future[ServedModel] = Future()
+        self._load = load
+        self._queue_tokens = queue_tokens
+        self._batch_wait = batch_wait
+        self._changed = threading.Condition()
+        self._queue = JobQueue()
+        self._stopping = False
+        self._busy_since: float | None = None
+        self._tokens_per_second = 1000.0  # until it is measured
+        self.tokens_waiting = 0
+        self._thread = threading.Thread(target=self._run, name="turnlens-model", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread, which loads the model first."""
+        self._thread.start()
+
+    def stop(self, seconds: float = 60) -> bool:
+        """Finish waiting work, refuse new work, and end the thread within this time; return whether it has ended."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def fail(self, error: Exception) -> None:
+        """Refuse everything from now on, since what was still being loaded cannot be."""
+        failed: Future[ServedModel] = Future()
+        failed.set_exception(error)
+        self.loaded = failed
+
+    @property
+    def busy_seconds(self) -> float:
+        """How long the model has been working on its current batch; 0 when idle."""
+        since = self._busy_since
+        return 0.0 if since is None else time.monotonic() - since
+
+    async def embed(self, rows: Sequence[TokenRow]) -> FloatArray:
+        """The vectors of token rows (rows, dim); ``rows`` is not empty.
+
+        Raises:
+            Refusal: The queue is full (429), the model is not loaded, or the service stops (503).
+        """
+        job = RowsJob(rows)
+        self._append(job, admitted=False)
+        return await asyncio.wrap_future(job.future)
+
+    async def call(self, call: Callable[[], _Result], tokens: int, admitted: bool = False) -> _Result:
+        """Make another call in the thread of the model.
+
+        Args:
+            call: The function to call.
+            tokens: About how many tokens it embeds.
+            admitted: The call continues a request that is being served already, so a full queue does not refuse it.
+
+        Raises:
+            Refusal: As for `embed`.
+        """
+        job = CallJob(call, tokens)
+        self._append(job, admitted)
+        return await asyncio.wrap_future(job.future)
+
+    def run(self, call: Callable[[], _Result], tokens: int) -> _Result:
+        """Do the same as `call`, but block: for threads that serve an admitted request."""
+        job = CallJob(call, tokens)
+        self._append(job, admitted=True)
+        return job.future.result()
+
+    def check_room(self) -> None:
+        """Refuse a request early if the queue would refuse it anyway, before it costs anything.
+
+        Raises:
+            Refusal: As for `embed`.
+        """
+        with self._changed:
+            self.check_loaded()
+            self._check_room(1)
+
+    def check_loaded(self) -> None:
+        """Raise `Refusal` (503) unless the model is loaded and the service is not stopping."""
+        if self._stopping:
+            raise Refusal(503, "the service is stopping", retry_after=_LOADING_SECONDS)
+        if not self.loaded.done():
+            raise Refusal(503, "the model is being loaded", retry_after=_LOADING_SECONDS)
+        if self.loaded.exception() is not None:
+            raise Refusal(503, "the model could not be loaded: see the log of the service")
+
+    def _check_room(self, tokens: int) -> None:
+        if self._is_full(tokens):
+            self.tokens_waiting -= self._queue.drop_finished()
+        if self._is_full(tokens):
+            seconds = self.tokens_waiting / self._tokens_per_second
+            raise Refusal(429, "the queue is full: send less at a time, or later", retry_after=seconds)
+
+    def _is_full(self, tokens: int) -> bool:
+        return self.tokens_waiting > 0 and self.tokens_waiting + tokens > self._queue_tokens
+
+    def _append(self, job: Job, admitted: bool) -> None:
+        with self._changed:
+            self.check_loaded()
+            if not admitted:
+                self._check_room(job.tokens)
+            self._queue.append(job)
+            self.tokens_waiting += job.tokens
+            self._changed.notify_all()
+
+    def _run(self) -> None:
+        try:
+            model = self._load()
+        except Exception as error:
+            self.loaded.set_exception(error)
+            return
+        self.loaded.set_result(model)
+        while (batch := self._next(model.batch_tokens)) is not None:
+            tokens, start = self._tokens_of(batch), time.monotonic()
+            self._busy_since = start
+            if isinstance(batch, CallJob):
+                fulfil(batch.future, batch.call)
+            else:
+                _run_batch(model, batch)
+            self._busy_since = None
+            self._done(tokens, time.monotonic() - start)
+
+    def _next(self, batch_tokens: int) -> CallJob | Batch | None:
+        """Wait for what goes through the model next; ``None`` when the service stops and nothing waits."""
+        with self._changed:
+            while True:
+                self.tokens_waiting -= self._queue.drop_finished()
+                if len(self._queue):
+                    return self._queue.take(batch_tokens)
+                if self._stopping:
+                    return None
+                self._changed.wait()
+                # After the first request of a pause, wait briefly so that others can join its batch.
+                self._changed.wait_for(
+                    lambda: self._stopping or self.tokens_waiting >= batch_tokens, timeout=self._batch_wait
+                )
+
+    @staticmethod
+    def _tokens_of(batch: CallJob | Batch) -> int:
+        if isinstance(batch, CallJob):
+            return batch.tokens
+        return sum(len(job.rows[row]) for job, rows in batch for row in rows)
+
+    def _done(self, tokens: int, seconds: float) -> None:
+        with self._changed:
+            self.tokens_waiting -= tokens
+            if seconds > 0:
+                self._tokens_per_second = _MEMORY * self._tokens_per_second + (1 - _MEMORY) * tokens / seconds
+
+
+def _run_batch(model: ServedModel, batch: Batch) -> None:
+    try:
+        vectors = model.embed([job.rows[row] for job, rows in batch for row in rows])
+    except Exception as error:
+        for job, _ in batch:
+            if job.future.set_running_or_notify_cancel():
+                job.future.set_exception(error)
+        return
+    ends = np.cumsum([len(rows) for _, rows in batch])
+    for (job, rows), part in zip(batch, np.split(vectors, ends[:-1])):
+        job.put(rows, part)

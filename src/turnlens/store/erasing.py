@@ -1,0 +1,107 @@
+"""Erasing: the current rows are written into a new folder, the store switches to it, and all other files are removed.
+
+LanceDB deletes rows by marking them as deleted. Their content stays in the data files, in the words of the text
+index, and in the log of transactions, which quotes the ids.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from turnlens._utils.files import atomic_path
+from turnlens.store.adding import delete_conversations
+from turnlens.store.damage import naming_damage
+from turnlens.store.indexing import RETENTION, tidy
+from turnlens.store.lance_table import LanceTable, Tables
+from turnlens.store.reindexing import ERASED, other_folders, switch
+from turnlens.store.state import write_state
+from turnlens.store.tables import FIRST_FOLDER, Transaction, create_tables, transaction
+from turnlens.store.text_index import add_text_index, has_text_index
+
+GROUPS_FILE = "groups.safetensors"  # the explorer's memory of groups
+FINDINGS_FILE = "report.safetensors"  # what the explorer has computed about each message and conversation
+OVERVIEW_FILE = "groups.json"  # its groups in brief
+
+
+def erase(path: Path, changes: Transaction, ids: list[str], progress: Callable[[int], None] | None) -> int:
+    """Delete conversations, and remove every byte of them and of all that was deleted or replaced before.
+
+    If the process is killed, the store is sound, and the same call finishes the work. Tables from which nothing was
+    ever deleted stay as they are.
+
+    Args:
+        path: The store.
+        changes: A transaction of the store, which keeps other writers out; it can only be left afterwards.
+        ids: The ids of the conversations to delete.
+        progress: Called with numbers of messages that were written.
+
+    Returns:
+        How many of the conversations there were.
+    """
+    count = delete_conversations(changes, ids)
+    if not changes.is_pristine or other_folders(path, changes.tables.state):
+        _write_anew(path, changes.tables, progress)
+    _forget_words(path / GROUPS_FILE)
+    for name in (FINDINGS_FILE, OVERVIEW_FILE):
+        (path / name).unlink(missing_ok=True)
+    return count
+
+
+def _write_anew(path: Path, old: Tables, progress: Callable[[int], None] | None) -> None:
+    """Write the current rows into a new folder, switch to it, and remove all others."""
+    for folder in other_folders(path, old.state):
+        shutil.rmtree(folder)
+    copy = path / f"{ERASED}{uuid4().hex[:12]}"  # a new name each time, since LanceDB may cache by path
+    write_state(copy, create_tables(copy, replace(old.state, folder=FIRST_FOLDER, indexes={})))
+    with transaction(copy) as copying, naming_damage(path):
+        _copy(old.messages, copying.tables.messages, progress)
+        _copy(old.conversations, copying.tables.conversations, None)
+        if has_text_index(old):
+            add_text_index(copying.tables, old.state.tokenizer, old.state.language, [])
+        copying.commit(commits=0)
+        tidy(copying, RETENTION)
+    state = switch(path, copy)
+    for folder in other_folders(path, state):
+        shutil.rmtree(folder)
+
+
+def _copy(source: LanceTable, target: LanceTable, progress: Callable[[int], None] | None) -> None:
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in source.batches(source.schema.names):
+            yield batch
+            if progress is not None:
+                progress(len(batch))
+
+    target.inner.add(pa.RecordBatchReader.from_batches(source.schema, batches()))
+
+
+def _forget_words(file: Path) -> None:
+    """Remove words and vectors of texts from the memory of groups; the explorer finds them again.
+
+    Names given by users stay.
+    """
+    if not file.is_file():
+        return
+    try:
+        with safe_open(file, framework="numpy") as opened:
+            facts = json.loads(opened.metadata()["groups"])
+            kept = [name for name in opened.keys() if not name.endswith(".vectors")]  # noqa: SIM118 (no mapping)
+            arrays = {name: opened.get_tensor(name) for name in kept}
+        for memory in facts.values():
+            for group in memory["groups"].values() if isinstance(memory, dict) else ():
+                group["phrases"] = []
+                group["name"] = group["name"] if group["renamed"] else ""
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError):
+        file.unlink()  # it is damaged, and the groups will be made again
+        return
+    with atomic_path(file) as temporary:
+        save_file(arrays, temporary, metadata={"groups": json.dumps(facts, ensure_ascii=False)})

@@ -1,0 +1,105 @@
+"""Searches for messages, replies and conversations, from the rankings of `searching` to hits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from turnlens.store.filters import names_role, said_by
+from turnlens.store.hits import ConversationHit, MessageHit, ReplyHit
+from turnlens.store.lance_table import Tables
+from turnlens.store.records import labels_of, labels_of_hit
+from turnlens.store.searching import fused
+
+_COLUMNS = ["conversation", "turn", "role", "text", "labels", "fields", "time"]
+_CONVERSATION_COLUMNS = ["conversation", "turns", "speakers", "fields", "text", "first_time", "last_time"]
+_FUSED = 50  # at least, of each ranking
+_Hit = TypeVar("_Hit", bound=MessageHit)
+
+
+def find_messages(
+    tables: Tables,
+    vector: np.ndarray | None,
+    text: str | None,
+    where: str | None,
+    limit: int,
+    offset: int,
+) -> list[MessageHit]:
+    """Find messages similar to a vector (dim,), a text, or both; see `ConversationStore.search_messages`."""
+    depth = limit + offset
+    is_hybrid = vector is not None and text is not None
+    fetched = max(depth, _FUSED) if is_hybrid else depth
+    rankings = []
+    if vector is not None:
+        rankings.append(tables.messages.nearest("vector", vector, where, fetched))
+    if text is not None:
+        rankings.append(tables.messages.matching(text, where, fetched))
+    ranking = fused((ids for ids, _ in rankings), depth) if is_hybrid else rankings[0]
+    rows = tables.messages.ranked(ranking, _COLUMNS)
+    if is_hybrid:
+        rows = rows.sort_by([("score", "descending"), ("conversation", "ascending"), ("turn", "ascending")])[:depth]
+    return [_hit(MessageHit, row) for row in rows.slice(offset, limit).to_pylist()]
+
+
+def by_next_speaker(
+    tables: Tables, messages: Sequence[Mapping[str, Any]], speaker: str | None, where: str | None
+) -> str | None:
+    """The condition for what may be said next: also that the next speaker said it, or that the only one so far did not.
+
+    A condition that names a role stays as it is, as does one that no message would fulfil then.
+
+    Args:
+        tables: The tables.
+        messages: The conversation so far, at least one message.
+        speaker: Who speaks next; ``None`` is someone new.
+        where: The condition without a speaker.
+    """
+    if where is not None and names_role(where):
+        return where
+    said = said_by(speaker) if speaker else said_by(messages[-1]["role"], is_not=True)
+    condition = said if where is None else f"({where}) AND {said}"
+    return condition if tables.messages.count_rows(condition) else where
+
+
+def find_replies(
+    tables: Tables, query: np.ndarray, where: str | None, limit: int, offset: int, distinct: bool
+) -> list[ReplyHit]:
+    """The messages with the greatest inner products with a query for the next one (dim,); each text once if asked."""
+    column = "reply" if tables.state.has_replies else "vector"
+    wanted = limit + offset
+    count = 2 * wanted if distinct else wanted
+    while True:
+        ranking = tables.messages.nearest(column, query, where, count)
+        rows = tables.messages.ranked(ranking, _COLUMNS).to_pylist()
+        chosen = _first_of_each_text(rows) if distinct else rows
+        if len(chosen) >= wanted or len(rows) < count:
+            return [_hit(ReplyHit, row) for row in chosen[offset:wanted]]
+        count *= 4
+
+
+def find_conversations(
+    tables: Tables, vector: np.ndarray, where: str | None, limit: int, offset: int
+) -> list[ConversationHit]:
+    """Find whole conversations similar to a vector (dim,)."""
+    ranking = tables.conversations.nearest("vector", vector, where, limit + offset)
+    rows = tables.conversations.ranked(ranking, _CONVERSATION_COLUMNS)
+    return [_conversation_hit(row) for row in rows.slice(offset, limit).to_pylist()]
+
+
+def _first_of_each_text(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    first: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        first.setdefault(row["text"], row)
+    return list(first.values())
+
+
+def _hit(kind: type[_Hit], row: dict[str, Any]) -> _Hit:
+    said = {name: row[name] for name in ("score", "conversation", "turn", "role", "text", "time")}
+    return kind(**said, labels=labels_of_hit(row))
+
+
+def _conversation_hit(row: Mapping[str, Any]) -> ConversationHit:
+    names = ("score", "conversation", "turns", "speakers", "text", "first_time", "last_time")
+    return ConversationHit(**{name: row[name] for name in names}, labels=labels_of(row))

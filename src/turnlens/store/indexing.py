@@ -1,0 +1,108 @@
+"""Maintenance of a store: small files are merged, and vectors are indexed once an index saves time."""
+
+from __future__ import annotations
+
+import warnings
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from turnlens._utils.memory import give_back_memory
+from turnlens.store.damage import naming_damage
+from turnlens.store.lance_table import LanceTable, Tables
+from turnlens.store.state import IndexFacts
+from turnlens.store.tables import Transaction
+from turnlens.store.vector_index import VectorPart, remove_others, write_index
+
+_COMMITS_UNTIL_TIDY, _SMALL = 64, 4096  # in a store of 4,096 messages at most; beyond, with their square root
+_LARGEST_UNINDEXED, _WHILE_ADDING = 0.25, 1.0  # texts outside the index, as a share of the texts in it
+RETENTION = timedelta(minutes=10)  # longer than any reader needs to notice a commit
+_NEVER = timedelta(days=36_500)
+SMALLEST_INDEXED = 20_000  # vectors; fewer are held in memory. Measured in docs/costs.md.
+_LEAST_LIVE = 0.75  # of the rows of an index; if more were deleted, it is written again
+
+
+def _is_due(tables: Tables, is_adding: bool) -> bool:
+    """Whether there are many small files, or many texts outside their index.
+
+    Tidying writes up to a million messages again and keeps the old files for a while. So the larger a store is, the
+    more commits there must be; and while messages are added, they must have doubled.
+
+    Texts outside the index are found too, but LanceDB scores them by the frequencies of words inside it, so that their
+    scores are not quite comparable.
+    """
+    text = next((index for index in tables.messages.inner.list_indices() if index.index_type == "FTS"), None)
+    largest = _WHILE_ADDING if is_adding else _LARGEST_UNINDEXED
+    outgrown = text is not None and text.num_unindexed_rows > largest * text.num_indexed_rows
+    commits = _COMMITS_UNTIL_TIDY * max(1.0, tables.messages.count_rows() / _SMALL) ** 0.5
+    return tables.state.commits >= commits or outgrown
+
+
+def tidy_if_due(path: Path, changes: Transaction, is_adding: bool = False) -> None:
+    """Tidy a store in which there are many small files; ``is_adding`` says that there will soon be more."""
+    with naming_damage(path):
+        if _is_due(changes.tables, is_adding):
+            tidy(changes, RETENTION)
+
+
+def tidy(changes: Transaction, retention: timedelta) -> None:
+    """Merge small files, update the indexes, and remove versions that nobody reads any more.
+
+    Args:
+        changes: The transaction.
+        retention: Versions younger than this are kept, for readers that have not noticed the last commit yet.
+    """
+    tables = changes.tables
+    for table in (tables.messages, tables.conversations):
+        _drop_old_indexes(table)
+        table.inner.optimize(cleanup_older_than=_NEVER)  # the committed version is not the last one yet
+    changes.commit(commits=0)
+    indexes = {
+        name: _indexed(changes, name, table, column) for name, (table, column) in _vector_columns(tables).items()
+    }
+    changes.commit(indexes={name: built for name, built in indexes.items() if built})
+    remove_others(changes.vectors, {facts.file for built in indexes.values() for facts in built})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "optimize", UserWarning)  # nobody else writes, and readers read again
+        for table in (tables.messages, tables.conversations):
+            table.inner.optimize(cleanup_older_than=retention, delete_unverified=True)
+    changes.commit()
+    give_back_memory()
+
+
+def _drop_old_indexes(table: LanceTable) -> None:
+    """Drop the indexes of vectors that 0.1.0 had LanceDB build."""
+    for index in table.inner.list_indices():
+        if index.index_type.upper().startswith("IVF"):
+            table.inner.drop_index(index.name)
+
+
+def _vector_columns(tables: Tables) -> dict[str, tuple[LanceTable, str]]:
+    """The names of all possible indexes of vectors, with the table and column of each."""
+    columns = {"vector": (tables.messages, "vector"), "conversation": (tables.conversations, "vector")}
+    return {**columns, "reply": (tables.messages, "reply")} if tables.state.has_replies else columns
+
+
+def _indexed(changes: Transaction, name: str, table: LanceTable, column: str) -> list[IndexFacts]:
+    """The indexes of a column, with a new one of the vectors that are in none if it is worth it.
+
+    The new one takes in the vectors of others that are not at least twice as large. So there are few, and a vector is
+    written again only when what it is written with has grown by half.
+    """
+    left = table.row_ids()
+    kept: list[tuple[IndexFacts, np.ndarray]] = []
+    for facts in sorted(changes.tables.state.indexes.get(name, []), key=lambda facts: -facts.rows):
+        part = VectorPart.open(changes.vectors, facts)
+        if part is not None:
+            _, others = part.live_among(left)
+            if len(left) - len(others) >= _LEAST_LIVE * facts.rows:
+                kept.append((facts, np.setdiff1d(left, others, assume_unique=True)))
+                left = others
+    if len(left) >= SMALLEST_INDEXED:
+        while kept and kept[-1][0].rows < 2 * len(left):
+            left = np.union1d(left, kept.pop()[1])
+        written = write_index(changes.vectors, name, left, partial(table.vector_batches, column))
+        kept.append((written, left))
+    return [facts for facts, _ in kept]

@@ -1,0 +1,201 @@
+"""The state of a store: one small file, replaced atomically, that says which versions of its tables are current.
+
+In LanceDB, a change of one table is atomic, but a change of two is not. Readers open exactly the versions that the
+file names, and a writer first undoes whatever a killed writer left beyond them. So a batch is stored either as a whole
+or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from turnlens._utils.files import atomic_path
+from turnlens._utils.settings import check_types
+from turnlens.errors import error_line
+
+_SCHEMA = 2
+_WITHOUT_INDEX_FILES = 1  # the schema of 0.1.0, where LanceDB kept the indexes
+STATE_FILE = "store.json"
+LOCK_FILE = "writer.lock"
+_HOLDER = "writer.json"
+LOCK_SECONDS = 5.0  # how long a writer waits for another writer
+
+
+class StoreError(ValueError):
+    """A store cannot be used in the way that was asked for."""
+
+
+class StoreLockedError(StoreError):
+    """Another process or thread is writing to the store."""
+
+
+@dataclass(frozen=True)
+class IndexFacts:
+    """An index of vectors as it was built, see `turnlens.store.vector_index`.
+
+    Attributes:
+        file: The name of its files, without their endings.
+        rows: How many vectors it holds.
+        probes: How many of its cells a query searches.
+        recall: The share of the ten nearest of its vectors that this finds, on a sample of queries.
+    """
+
+    file: str
+    rows: int
+    probes: int
+    recall: float
+
+
+@dataclass(frozen=True)
+class StoreState:
+    """A store at one moment.
+
+    Attributes:
+        folder: The folder inside the store that holds the tables.
+        encoder: Where the encoder was loaded from.
+        digest: A hash of its weights, head and prompts.
+        dim: The length of its vectors.
+        has_replies: Whether messages have a second vector, as candidates for the next message.
+        pooling: How whole conversations are pooled.
+        tokenizer: The tokenizer of the full-text index; empty until the first texts arrive, if it is chosen by them.
+        language: The language of the stems and stop words of that index.
+        messages: The current version of the table ``messages``.
+        conversations: The current version of the table ``conversations``.
+        indexes: The indexes of vectors, each of other rows: of messages (``vector``), of messages as candidates
+            (``reply``), and of whole conversations (``conversation``).
+        commits: How many batches were written since the tables were compacted.
+    """
+
+    folder: str
+    encoder: str
+    digest: str
+    dim: int
+    has_replies: bool
+    pooling: str
+    tokenizer: str
+    language: str
+    messages: int = 1
+    conversations: int = 1
+    indexes: dict[str, list[IndexFacts]] = field(default_factory=dict)
+    commits: int = 0
+
+
+def read_state(path: Path) -> StoreState:
+    """The state of the store at a path.
+
+    Raises:
+        StoreError: There is no store, its state is damaged, or a later version of turnlens wrote it.
+    """
+    try:
+        content: dict[str, Any] = json.loads((path / STATE_FILE).read_text(encoding="utf-8"))
+        schema = content.pop("schema")
+        if schema == _WITHOUT_INDEX_FILES:
+            schema, content["indexes"] = _SCHEMA, {}
+        if schema == _SCHEMA:
+            return _state_of(content)
+    except FileNotFoundError:
+        raise no_store(path) from None
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise StoreError(
+            f"{path / STATE_FILE} is damaged: {error_line(error)}; copy it back from a backup, or delete the folder "
+            "and index again"
+        ) from error
+    raise StoreError(f"{path} has schema {schema}, this version of turnlens reads {_SCHEMA}: update turnlens")
+
+
+def no_store(path: Path) -> StoreError:
+    """The error for a folder that is no store, or has lost its state."""
+    if holds_rows(path):
+        return StoreError(
+            f"{path / STATE_FILE} is missing, and without it nothing says which of the store's files count: copy it "
+            "back from a backup, or delete the folder and index again"
+        )
+    return StoreError(f"{path} is not a store: create one with turnlens index DATA --store {path}")
+
+
+def holds_rows(path: Path) -> bool:
+    """Whether there are rows of a store in a folder; a half-made store has none yet."""
+    return next(path.rglob("*.lance/data/*.lance"), None) is not None
+
+
+def _state_of(content: dict[str, Any]) -> StoreState:
+    indexes = {name: [IndexFacts(**facts) for facts in built] for name, built in content.pop("indexes").items()}
+    state = StoreState(**content, indexes=indexes)
+    for read in (state, *chain(*indexes.values())):
+        check_types(read)
+    for path in (state.folder, *(facts.file for facts in chain(*indexes.values()))):
+        if Path(path).is_absolute() or ".." in Path(path).parts:
+            raise ValueError(f"a file is {path!r}")
+    return state
+
+
+def write_state(path: Path, state: StoreState) -> None:
+    """Commit: from now on, the versions in this state are the current ones."""
+    with atomic_path(path / STATE_FILE) as temporary:
+        temporary.write_text(json.dumps({"schema": _SCHEMA, **asdict(state)}, indent=2) + "\n", encoding="utf-8")
+
+
+def state_stamp(path: Path) -> tuple[int, int] | None:
+    """A value that is cheap to read and changes with every commit; ``None`` where there is no store."""
+    try:
+        status = (path / STATE_FILE).stat()
+    except FileNotFoundError:
+        return None
+    return status.st_mtime_ns, status.st_ino
+
+
+@contextmanager
+def writer_lock(path: Path, seconds: float) -> Iterator[None]:
+    """Lock a store for writing, inside the block. The system releases the lock of a process that dies.
+
+    Args:
+        path: The store.
+        seconds: How long to wait for another writer.
+
+    Raises:
+        StoreError: There is no such folder.
+        StoreLockedError: Another process is writing; the message names it.
+    """
+    if not path.is_dir():  # the lock would make it, in the way of a backup that is put there
+        raise no_store(path)
+    lock = FileLock(path / LOCK_FILE, timeout=seconds)
+    try:
+        lock.acquire()
+    except PermissionError as error:
+        raise not_permitted(path, error_line(error)) from None
+    except Timeout:
+        raise StoreLockedError(
+            f"{path} is being written by {_holder(path)}: try again when it is done; reading is possible meanwhile"
+        ) from None
+    try:
+        holder = {"process": os.getpid(), "host": socket.gethostname(), "since": datetime.now(UTC).isoformat()[:19]}
+        (path / _HOLDER).write_text(json.dumps(holder), encoding="utf-8")
+        yield
+    finally:
+        lock.release()
+
+
+def not_permitted(path: Path, said: str) -> StoreError:
+    """The error for files of a store that this process must not change."""
+    return StoreError(
+        f"{path} must not be written by this user ({said}): run everything that writes to it as the user who owns it"
+    )
+
+
+def _holder(path: Path) -> str:
+    try:
+        holder = json.loads((path / _HOLDER).read_text(encoding="utf-8"))
+        return f"process {holder['process']} on {holder['host']} since {holder['since']} UTC"
+    except (OSError, ValueError, KeyError):
+        return "another process"

@@ -1,0 +1,6 @@
+"""Training an encoder on conversations, and the recipes of all methods."""
+
+from turnlens.training import recipes
+from turnlens.training.recipes import METHODS, get_recipe, read_recipe
+
+__all__ = ["METHODS", "get_recipe", "read_recipe", "recipes"]

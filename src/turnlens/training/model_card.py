@@ -1,0 +1,113 @@
+"""The README of a saved model: how it was made and how to use it, but nothing from its training data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from turnlens.encoders.centre import CENTRE_FILES
+from turnlens.encoders.reply_head import HEAD_FILES
+from turnlens.training.held_out import TITLES
+
+_CARD = """---
+library_name: sentence-transformers
+pipeline_tag: sentence-similarity
+tags: [sentence-transformers, turnlens, conversations]
+---
+
+# {level} encoder trained with turnlens
+
+```python
+from sentence_transformers import SentenceTransformer
+
+encoder = SentenceTransformer("path/to/this/folder")
+embeddings = encoder.encode({example})
+```
+
+{note}Started from: {encoder}
+
+Trained on: {conversations}
+
+{figures}| setting | value |
+|---|---|
+{settings}
+{citation}"""
+
+_CITATION = """
+The paper of its method:
+
+```bibtex
+{bibtex}
+```
+"""
+
+_FIGURES = """On {conversations} conversations held out from training, in percent, with 95 % intervals:
+
+| | before | after | difference |
+|---|---|---|---|
+{rows}
+
+"""
+
+
+_COMPARED = ("before", "after", "difference")
+
+_EXAMPLES = {
+    "message": '["where is my parcel", "i want to speak to a human"]',
+    "conversation": '[[{"role": "user", "content": "where is my parcel"}, {"role": "agent", "content": "on its way"}]]',
+}
+
+
+def without_paths(record: dict[str, Any]) -> dict[str, Any]:
+    """A training record fit for publication, without the folders in which files were kept."""
+    shown = {**record, "recipe": dict(record.get("recipe", {}))}
+    for of, name in ((shown, "encoder"), (shown["recipe"], "teacher"), (shown["recipe"], "nli")):
+        if of.get(name):
+            of[name] = "/".join(Path(of[name]).parts[-1 if name == "nli" else -2 :])  # two parts, like a Hub name
+    return shown
+
+
+def model_card(
+    record: dict[str, Any], has_head: bool, has_centre: bool, has_added: bool, prompt: str | None = None
+) -> str:
+    """The card of a model from its training record (see ``training.json`` beside it).
+
+    Args:
+        record: The record.
+        has_head: Whether the model has a reply head.
+        has_centre: Whether it has a centre.
+        has_added: Whether its method has added weights to its transformer.
+        prompt: A prompt that texts need, as its method trained it.
+    """
+    rows = "\n".join(f"| {name} | {value} |" for name, value in record.get("recipe", {}).items())
+    level = record.get("level", "message")
+    note = "Its added inputs need `turnlens.load_encoder` and `encode_conversations`.\n\n" if has_added else ""
+    if has_centre:
+        note += f"Its centre, {CENTRE_FILES[0]}, needs `turnlens.load_encoder` and `encode_conversations`.\n\n"
+    if has_head:
+        note += f"Its reply head, {HEAD_FILES[0]}, is for `turnlens.ReplyModel`; `encode` works without it.\n\n"
+    elif prompt is not None:
+        note += "Its prompts, listed in `encoder.prompts`, say what a text is to it; see turnlens for their use.\n\n"
+    example = _EXAMPLES["conversation" if level == "conversation" else "message"]
+    if prompt is not None and not has_head:
+        example += f', prompt_name="{prompt}"'
+    texts = {"note": note, "level": level.capitalize(), "example": example}
+    return _CARD.format(
+        **texts,
+        encoder=record.get("encoder", "unknown"),
+        conversations=record.get("conversations", "unknown"),
+        settings=rows,
+        figures=_figures(record["held_out"]) if "held_out" in record else "",
+        citation=_CITATION.format(bibtex=record["citation"]) if record.get("citation") else "",
+    )
+
+
+def _figures(held_out: dict[str, Any]) -> str:
+    """The table of figures before and after."""
+    rows = []
+    for name, figure in held_out["figures"].items():
+        cells = (
+            "{:.1f} ({:.1f} – {:.1f})".format(figure[column], *figure[f"{column}_interval"]) for column in _COMPARED
+        )
+        rows.append(f"| {TITLES[name]} | {' | '.join(cells)} |")
+    return _FIGURES.format(conversations=held_out["conversations"], rows="\n".join(rows))

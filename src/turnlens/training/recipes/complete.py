@@ -1,0 +1,131 @@
+"""The default recipe: an encoder learns all it can from one's own chats, and keeps it if it helps.
+
+Messages are embedded once before and once after the encoder has learned. The former vectors teach it and are the
+baseline of the figures; the latter are what the head, the centre and the figures are made of.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from datasets import Dataset
+from sentence_transformers.base.evaluation import BaseEvaluator
+from typing_extensions import override
+
+from turnlens.data.drawing import draw_conversations
+from turnlens.data.fingerprint import fingerprint
+from turnlens.encoders.conversation_encoder import ConversationEncoder
+from turnlens.training.apart import LearnApart
+from turnlens.training.centre import FitCentre
+from turnlens.training.choosing import Choose, Judge
+from turnlens.training.embedding import Read
+from turnlens.training.precision import made_for_bf16
+from turnlens.training.projecting import Project
+from turnlens.training.recipes.base import Inputs
+from turnlens.training.recipes.in_context import InContext
+from turnlens.training.recipes.reply_head import ReplyHeadRecipe
+from turnlens.training.recipes.request_answer import RequestAnswer
+from turnlens.training.reply_head import FitReplyHead
+from turnlens.training.run import Step
+from turnlens.training.state import TrainingState
+
+FEWEST = 50  # conversations, below which there is nothing to learn for an encoder
+_FEWEST_HELD_OUT = 10
+MOST_STEPS = 20
+_SHARED = ("max_steps", "max_length", "temperature", "seed", "recompute")  # by learning in context and from answers
+
+
+@dataclass(frozen=True)
+class Complete(InContext):
+    """`InContext` and `RequestAnswer`, each apart, then a reply head and a centre for the vectors.
+
+    A part of the conversations tells which shares of what was learned are added to the weights, if any. ``epochs`` are
+    at most 20 steps. ``max_steps``, ``max_length`` and ``temperature`` are those of each; batch size and learning rate
+    are those of learning in context. By default it runs in bfloat16 also on processors made for it.
+
+    Attributes:
+        held_out: Share of the sample that is not learned from (at least ten conversations).
+        keep_anyway: Keep what was learned even if the conversations that were held out are no better for it.
+    """
+
+    one_process: ClassVar[bool] = True
+    merges_turns: ClassVar[bool] = False
+
+    batch_size: int = 256
+    epochs: float = 5.0
+    checkpoint_steps: int = 20
+    held_out: float = 0.1
+    keep_anyway: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.held_out <= 0.5:
+            raise ValueError(f"held_out must be above 0 and at most 0.5, got {self.held_out!r}")
+
+    @property
+    @override
+    def stage(self) -> str:
+        return "learning in context"
+
+    @override
+    def begin(
+        self, conversations: Dataset | Path, encoder: ConversationEncoder, evaluator: BaseEvaluator | None
+    ) -> TrainingState:
+        state = super().begin(conversations, encoder, evaluator)
+        cleaned = state.conversations
+        if len(cleaned) < FEWEST:
+            logging.getLogger("turnlens").warning(
+                "%d conversations of two messages or more are too few to learn from (at least %d are needed): "
+                "only a centre is fitted, and the encoder stays as it is",
+                len(cleaned),
+                FEWEST,
+            )
+            return state
+        sample = draw_conversations(cleaned, self.sample, self.seed)
+        count = max(_FEWEST_HELD_OUT, round(self.held_out * len(sample)))
+        sample = sample.select(np.random.default_rng(self.seed).permutation(len(sample)))
+        state.source = fingerprint(sample)
+        state.held_out, state.conversations = sample.select(range(count)), sample.select(range(count, len(sample)))
+        left_out = state.record["left_out"] | {"beyond the sample": len(cleaned) - len(sample), "held out": count}
+        kept = {reason: number for reason, number in left_out.items() if number}
+        state.record = {"kept": len(state.conversations), "left_out": kept}
+        return state
+
+    @override
+    def steps(self, state: TrainingState) -> Sequence[Step]:
+        if state.held_out is None:
+            return [FitCentre()]
+        bf16 = made_for_bf16() if self.bf16 is None else self.bf16
+        conversations = state.conversations["messages"][:]
+        paced = dataclasses.replace(self, bf16=bf16, max_steps=self.steps_for(sum(map(len, conversations)), MOST_STEPS))
+        learning, shares = [LearnApart(paced, "context")], [{"context": 0.5}, {"context": 1.0}]
+        pairs = sum(len({message["role"] for message in messages}) > 1 for messages in conversations)
+        if two_sides := 2 * pairs > len(conversations):
+            shared = {name: getattr(self, name) for name in _SHARED}
+            answers = RequestAnswer(bf16=bf16, **shared)
+            answers = dataclasses.replace(answers, max_steps=answers.steps_for(pairs, MOST_STEPS))
+            learning.append(LearnApart(answers, "answers", validates=False))
+            shares += [{"context": 0.5, "answers": 0.25}, {"context": 1.0, "answers": 0.5}]
+        return [
+            Read("alone", paced),
+            Read("in_context", paced),
+            *learning,
+            Choose(paced, shares, two_sides, self.keep_anyway),
+            Read("learned", paced),
+            *([Project()] if two_sides else []),
+            FitReplyHead(ReplyHeadRecipe(seed=self.seed), "reply_head"),
+            FitCentre(),
+            Judge(),
+        ]
+
+    @override
+    def inputs_from(self, state: TrainingState) -> Inputs:
+        conversations = state.conversations["messages"][:]
+        in_context = state.vectors["in_context"][-sum(map(len, conversations)) :]
+        return self.inputs_of(state.encoder, conversations, in_context)

@@ -1,0 +1,118 @@
+"""Training an encoder on conversations: all steps from raw rows to a saved model."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from datasets import IterableDataset
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.evaluation import BaseEvaluator
+
+import turnlens
+from turnlens._utils.files import check_folder
+from turnlens._utils.names import DEFAULT_METHOD, METHODS, PUBLISHED
+from turnlens._utils.runs import process_state
+from turnlens.data.conversations import read_conversations
+from turnlens.data.reading.files import check_apart
+from turnlens.data.reading.given import Given
+from turnlens.encoders.conversation_encoder import ConversationEncoder
+from turnlens.encoders.embed import holds_vectors
+from turnlens.encoders.identity import encoder_source
+from turnlens.encoders.loading import as_encoder
+from turnlens.training.recipes import Recipe, get_recipe
+from turnlens.training.run import Run
+from turnlens.training.saving import save_encoder
+
+
+def train(
+    data: Given,
+    *,
+    method: str | Recipe = DEFAULT_METHOD,
+    settings: Mapping[str, Any] | None = None,
+    preset: str | None = None,
+    encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
+    output: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    force: bool = False,
+    evaluator: BaseEvaluator | None = None,
+) -> ConversationEncoder:
+    """Train an encoder of messages or whole conversations on conversations, without labels.
+
+    Args:
+        data: The conversations: what `turnlens.read_conversations` reads or gives. A reply head also learns from the
+            file of vectors that ``turnlens embed`` wrote.
+        method: The name of the method, one of ``turnlens.training.recipes.METHODS``, or a recipe, which holds a method
+            together with its settings. The default learns from context and from answers, as much of each as helps on
+            conversations that were set aside, and fits a projection, a reply head and a centre.
+        settings: The settings that differ from the method's own, by their names; a recipe has them already.
+        preset: ``"paper"`` starts from the settings of the method's paper; a recipe has its own.
+        encoder: The encoder to start from, or its name or path; ``None`` is the default encoder or, with the settings
+            of a paper, ``sentence-transformers/all-MiniLM-L6-v2``, which has learned from no conversations. One that is
+            given stays as it is.
+        output: A folder to write the model to, as a stock SentenceTransformer. Checkpoints are kept in
+            ``<output>.run`` until it is written.
+        resume: Continue the unfinished run of this output, if there is one.
+        force: Overwrite the output, and forget an unfinished run.
+        evaluator: Chooses the best step, such as `turnlens.evaluation.TaskEvaluator` on a validation set. It is called
+            at every checkpoint and at the last step. Without it, the last step is taken.
+
+    Returns:
+        The trained encoder. Only where no weights of it were trained, as for a reply head, it shares them with the one
+        that was given.
+
+    Raises:
+        FileExistsError: The output or an unfinished run exists, and neither ``resume`` nor ``force`` is given.
+        BlockingIOError: Another process is writing this output.
+        ValueError: A bad setting, too few conversations, an output among what is read, or an unfinished run with other
+            settings.
+    """
+    recipe = _recipe(method, settings, preset)
+    _refuse_stream(data)
+    if output is not None:
+        check_apart(output, data)
+        check_folder(output, force)  # before minutes of reading
+    if recipe.one_process and process_state().num_processes > 1:
+        raise ValueError("this method runs in one process: start it without torchrun, or give --method in-context")
+    given = as_encoder(recipe.starts_from if encoder is None else encoder)
+    vectors = isinstance(data, str | os.PathLike) and holds_vectors(data)
+    state = recipe.begin(Path(data) if vectors else read_conversations(data), given, evaluator)
+    of_recipe = {"method": _name_of(recipe), **dataclasses.asdict(recipe)}
+    settings = {"recipe": of_recipe, "conversations": state.source, "encoder": encoder_source(state.given)}
+    if evaluator is not None:
+        settings["validation"] = {"evaluator": type(evaluator).__name__, **evaluator.get_config_dict()}
+    with Run.open(output, settings, resume, force) as run:
+        for step in recipe.steps(state):
+            state = run.once(step, state)
+        if output is not None and process_state().is_main_process:
+            first = {"turnlens": turnlens.__version__, "level": recipe.level, "citation": recipe.citation}
+            save_encoder(state.encoder, output, {**first, **settings, **state.record})
+    return state.encoder
+
+
+def _recipe(method: str | Recipe, settings: Mapping[str, Any] | None, preset: str | None) -> Recipe:
+    if isinstance(method, str):
+        return get_recipe(method, settings=settings, preset=preset)
+    if settings is not None or preset is not None:
+        raise ValueError(
+            f"settings and preset belong to the name of a method, got a {type(method).__name__}, which has its "
+            "settings: change them with dataclasses.replace(recipe, …)"
+        )
+    return method
+
+
+def _name_of(recipe: Recipe) -> str:
+    """The name of a recipe's method, or its class if it has none."""
+    kind = type(recipe)
+    return METHODS.name_of(kind) or PUBLISHED.name_of(kind) or kind.__name__
+
+
+def _refuse_stream(conversations: object) -> None:
+    if isinstance(conversations, IterableDataset):
+        raise ValueError(
+            "a stream of conversations has neither a length to plan epochs by nor an order to resume in: train on one "
+            "part of it after the other, see 'More data than the disk holds' in docs/training-at-scale.md"
+        )

@@ -1,3 +1,0 @@
-"""The encoder that ships: what it learned, as a small file of differences from the published base encoder."""
-
-from turnwise.encoders.shipped.delta import apply_delta as apply_delta

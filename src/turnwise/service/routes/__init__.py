@@ -1,1 +1,0 @@
-"""The routes, grouped by topic; `turnwise.service.endpoints` lists them all."""
