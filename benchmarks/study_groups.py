@@ -74,7 +74,7 @@ def leiden(vectors: np.ndarray, true: int, seed: int, neighbours: int) -> np.nda
 
 
 def nine_tenths(vectors: np.ndarray, true: int, seed: int) -> np.ndarray:
-    """The rule of turnlens 0.1.0: the highest resolution at which nine tenths of the links stay within groups."""
+    """The highest resolution at which nine tenths of the links stay within groups."""
     near = nearest(vectors, vectors, 15)
     graph = neighbour_graph(near.rows)
     links = graph.tocoo()
@@ -123,7 +123,7 @@ WAYS: dict[str, Way] = {
     "turnlens, coarse": partial(turnlens_groups, granularity="coarse"),
     "turnlens, fine": partial(turnlens_groups, granularity="fine"),
     "turnlens, true number": partial(turnlens_groups, granularity=None),
-    "nine tenths of the links (0.1.0)": nine_tenths,
+    "nine tenths of the links": nine_tenths,
     "Leiden, 10 neighbours, resolution 1": partial(leiden, neighbours=10),
     "Leiden, 15 neighbours, resolution 1": partial(leiden, neighbours=15),
     "k-means, silhouette": k_means_chosen,

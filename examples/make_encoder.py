@@ -44,7 +44,7 @@ from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.embed import embed_messages
 from turnlens.encoders.folders import BASE_ENCODER
 from turnlens.encoders.forward import encode_sliced, sliced_means
-from turnlens.encoders.reply_head import HEAD_FILES, read_head, write_head
+from turnlens.encoders.reply_head import HEAD_FILE, read_head, write_head
 from turnlens.encoders.shipped.delta import SHIPPED, apply_delta, file_checksum, save_delta
 from turnlens.encoders.transformer import transformer_layers, transformer_of
 from turnlens.evaluation.replies.next_message import evaluate_next_message
@@ -162,7 +162,7 @@ CARD = """# What the encoder that ships has learned
 |---|---|
 | SHA-256 of `delta.safetensors` | `{checksum}` |
 | SHA-256 of `reply_head.safetensors` | `{head_checksum}` |
-| made by | `make encoder` of turnlens {version}: {steps} steps for each source, seed {seed}, {precision} |
+| made by | `make encoder`: {steps} steps for each source, seed {seed}, {precision} |
 
 ## Learned from
 
@@ -394,7 +394,7 @@ def write(data: Path, work: Path, left_out: Sequence[str], folder: Path, how: di
 
 def reply_head(data: Path, work: Path, whole: Path, base: str, seed: int, bf16: bool) -> Path:
     """The file of the head that composes queries from vectors of the whole encoder; learned only if it is not there."""
-    path = work / HEAD_FILES[0]
+    path = work / HEAD_FILE
     if not path.is_file():
         rows = []
         for name, count in HEAD_SOURCES.items():
@@ -473,7 +473,7 @@ def main() -> None:
     given.work.mkdir(parents=True, exist_ok=True)
     how = {"base": given.base, "steps": given.steps, "seed": given.seed, "bf16": given.bf16}
     checksum = write(given.data, given.work, (), given.output, how)
-    head = given.output / HEAD_FILES[0]
+    head = given.output / HEAD_FILE
     shutil.copyfile(reply_head(given.data, given.work, given.output, given.base, given.seed, given.bf16), head)
     card = CARD.format(
         what=OF_SHIPPED if ships else OF_ANOTHER,
@@ -484,7 +484,6 @@ def main() -> None:
         figures="\n".join(figures(given.data, given.work, given.output, head, how)),
         sources="\n".join(f"| {source.title} | {source.licence} | {source.weight} |" for source in SOURCES),
         precision="bfloat16" if given.bf16 else "float32",
-        version=turnlens.__version__,
         **how,
     )
     (given.output / "card.md").write_text(card, encoding="utf-8")

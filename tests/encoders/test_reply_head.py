@@ -11,7 +11,7 @@ from torch.nn.functional import normalize
 
 import turnlens
 from closeness import assert_same_vectors
-from turnlens.encoders.reply_head import HEAD_FILES, ReplyHead
+from turnlens.encoders.reply_head import HEAD_FILE, ReplyHead
 
 
 def test_untouched_it_sums_cosines_that_fade() -> None:
@@ -40,14 +40,6 @@ def test_the_encoder_stays_stock(tiny_encoder: SentenceTransformer, tmp_path: Pa
     assert copy.deepcopy(tiny_encoder).reply_head is not None
 
 
-def test_a_model_of_turnlens_0_1_0(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
-    tiny_encoder.reply_head = ReplyHead(32, turns=3)
-    tiny_encoder.save_pretrained(str(tmp_path), create_model_card=False)
-    (tmp_path / HEAD_FILES[0]).rename(tmp_path / "turn_order_head.safetensors")
-    again = turnlens.load_encoder(tmp_path).reply_head
-    assert again is not None and again.turns == 3
-
-
 def test_no_head_where_there_is_none(tiny_encoder: SentenceTransformer, tiny_encoder_path: Path) -> None:
     assert tiny_encoder.reply_head is None
     assert turnlens.load_encoder(tiny_encoder_path).reply_head is None
@@ -66,7 +58,7 @@ def test_sizes_out_of_range(sizes: tuple[int, int]) -> None:
 
 def test_a_damaged_file(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
     tiny_encoder.save_pretrained(str(tmp_path), create_model_card=False)
-    save_file({"recency": torch.zeros(2, 3), "context": torch.zeros(2, 4, 4)}, tmp_path / HEAD_FILES[0])
+    save_file({"recency": torch.zeros(2, 3), "context": torch.zeros(2, 4, 4)}, tmp_path / HEAD_FILE)
     with pytest.raises(ValueError, match="expected the tensors recency, context and candidate"):
         turnlens.load_encoder(tmp_path)
 

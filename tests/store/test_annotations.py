@@ -244,7 +244,7 @@ def test_a_damaged_file_is_one_error_that_says_what_to_do(store, content: str) -
             use()
     assert store.get("new") is None and len(store.search_messages("card", limit=50)) == 20  # as before
     (store.path / ANNOTATIONS_FILE).write_text('{"schema": 99}')
-    with pytest.raises(StoreError, match="update turnlens"):
+    with pytest.raises(StoreError, match="has schema 99"):
         store.add([new])
 
 

@@ -76,7 +76,7 @@ def test_damaged_files_are_one_error_that_says_what_to_do(store, tiny_encoder, h
         {"folder": "../other"},
         {"folder": None},
         {"further": 1},
-        {"indexes": {"vector": {"kind": "flat", "rows": "many", "probes": 1, "refined": 0, "recall": 1.0}}},
+        {"indexes": {"vector": [{"file": "vector", "rows": "many", "probes": 1, "recall": 1.0}]}},
         {"indexes": 3},
         {"messages": 99},
     ],
@@ -91,6 +91,13 @@ def test_a_state_that_no_store_writes(store, tiny_encoder, change: dict[str, Any
     ):
         with pytest.raises(StoreError, match="backup"):
             use()
+
+
+def test_a_store_of_another_schema_is_refused(store) -> None:
+    path = store.path / "store.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": 99}))
+    with pytest.raises(StoreError, match="has schema 99, this version of turnlens reads 1"):
+        ConversationStore.open(store.path)
 
 
 def test_a_store_without_its_state_is_not_made_anew(store, tiny_encoder) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import pickle
 import shutil
 import threading
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
-import lancedb
 import numpy as np
 import pytest
 from datasets import Dataset
@@ -32,7 +30,6 @@ from turnlens.store import (
 )
 from turnlens.store.encoding import StoreEncoder
 from turnlens.store.state import writer_lock
-from turnlens.store.tables import transaction
 
 
 def places(store: ConversationStore) -> dict[str, list[str]]:
@@ -466,27 +463,6 @@ def test_what_is_in_no_index_is_searched_by_lancedb_if_it_is_too_much(filled, mo
     opened = ConversationStore.open(store.path, read_only=True, encoder=store.encoder())
     found = opened.search_messages("my order is late", where="turn > 0")
     np.testing.assert_allclose([hit.score for hit in found], [hit.score for hit in expected], atol=1e-5)
-
-
-def test_a_store_of_0_1_0_whose_indexes_lancedb_kept(filled, monkeypatch) -> None:
-    monkeypatch.setattr(indexing, "SMALLEST_INDEXED", 300)
-    store = filled(turnlens.sample_conversations(100))
-    expected = store.search_messages("my order is late")
-    with transaction(store.path) as changes:
-        table = changes.tables.messages.inner
-        table.create_index("vector", config=lancedb.index.IvfFlat(distance_type="dot"))
-        changes.commit()
-    state = json.loads((store.path / "store.json").read_text())
-    facts = {"kind": "flat", "rows": 400, "probes": 8, "refined": 0, "recall": 1.0}
-    (store.path / "store.json").write_text(json.dumps(state | {"schema": 1, "indexes": {"vector": facts}}))
-
-    opened = ConversationStore.open(store.path, encoder=store.encoder())
-    assert not opened.stats().indexes
-    assert opened.search_messages("my order is late") == expected
-    opened.compact()
-    assert {index.index_type for index in opened.tables().messages.inner.list_indices()} == {"FTS"}
-    assert opened.stats().indexes["vector"]
-    assert opened.search_messages("my order is late")[0].text == expected[0].text
 
 
 def test_labels_of_a_message_go_before_those_of_its_conversation(filled) -> None:

@@ -33,7 +33,7 @@ PATTERNS: dict[str, tuple[str, Finder]] = {
     "urls": ("[url]", urls),
     "ips": ("[ip]", ips),
 }
-_PATTERNS_VERSION = 3  # raised when patterns change, so that files which were read with older patterns are read again
+_PATTERNS_VERSION = 1  # raised when patterns change, so that files which were read with older patterns are read again
 _PSEUDONYM_DIGITS = 32  # 128 bits, so that different ids do not meet
 _NAME = "[name]"
 _LONGEST_NAME = 200

@@ -19,7 +19,7 @@ from safetensors.numpy import load_file, save_file
 
 from turnlens._utils.vectors import FloatArray, unit_vectors
 
-CENTRE_FILES = ("centre.safetensors",)  # the name of its file
+CENTRE_FILE = "centre.safetensors"
 _PARTS = ("mean", "stretch", "weight")
 
 

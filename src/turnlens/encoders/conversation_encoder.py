@@ -22,15 +22,14 @@ from turnlens.data.conversations import messages_of
 from turnlens.data.reading.files import is_missing
 from turnlens.data.reading.given import Given
 from turnlens.encoders.added_weights import restore_added_weights
-from turnlens.encoders.centre import CENTRE_FILES, Centre, check_centre, read_centre, write_centre
+from turnlens.encoders.centre import CENTRE_FILE, Centre, check_centre, read_centre, write_centre
 from turnlens.encoders.conversations import encode_conversations
-from turnlens.encoders.folders import first_file
 from turnlens.encoders.history import add_history
 from turnlens.encoders.in_context import encode_in_context
 from turnlens.encoders.inference import Half
 from turnlens.encoders.messages import encode_messages
 from turnlens.encoders.rendering import Keep
-from turnlens.encoders.reply_head import HEAD_FILES, ReplyHead, check_head, read_head, write_head
+from turnlens.encoders.reply_head import HEAD_FILE, ReplyHead, check_head, read_head, write_head
 
 if TYPE_CHECKING:
     from turnlens.encoders.vector_cache import VectorCache
@@ -203,12 +202,12 @@ class ConversationEncoder(SentenceTransformer):
     def save(self, path: str, *arguments: Any, **settings: Any) -> None:
         """Save as a ``SentenceTransformer`` does, and write the reply head and the centre beside the weights."""
         super().save(path, *arguments, **settings)
-        for name in (*HEAD_FILES, *CENTRE_FILES):
+        for name in (HEAD_FILE, CENTRE_FILE):
             (Path(path) / name).unlink(missing_ok=True)  # of an encoder that was saved here before
         if self.reply_head is not None:
-            write_head(self.reply_head, Path(path) / HEAD_FILES[0])
+            write_head(self.reply_head, Path(path) / HEAD_FILE)
         if self.centre:
-            write_centre(self.centre, Path(path) / CENTRE_FILES[0])
+            write_centre(self.centre, Path(path) / CENTRE_FILE)
 
     def restore_parts(self, name_or_path: str) -> None:
         """Add what was saved beside the weights of a stock encoder that was loaded from there.
@@ -227,9 +226,9 @@ class ConversationEncoder(SentenceTransformer):
             # Other kinds of encoders keep their weights elsewhere; no method has added any to these.
             if isinstance(weights, (str, Path)) and Path(weights).is_file():
                 restore_added_weights(self, weights)
-            for part, files, read in (("reply_head", HEAD_FILES, read_head), ("centre", CENTRE_FILES, read_centre)):
-                if is_local and (path := first_file(folder, files)) is not None:
-                    self._restore(part, read(path), path)
+            for part, name, read in (("reply_head", HEAD_FILE, read_head), ("centre", CENTRE_FILE, read_centre)):
+                if is_local and (folder / name).is_file():
+                    self._restore(part, read(folder / name), folder / name)
         except SafetensorError as error:
             raise DamagedPart(
                 f"cannot load the encoder {name_or_path!r}: a file of weights is damaged: {error}"

@@ -32,7 +32,6 @@ from turnlens.encoders.vector_files import check_vector_file, write_vectors
 
 _CONVERSATIONS_IN_PART = 200
 _METADATA = "turnlens"  # what the vectors depend on, in the metadata of the file
-_ALONE = ("message", "utterance")  # the level of vectors of single messages; 0.1.0 wrote the latter
 
 
 def embed_messages(
@@ -185,7 +184,7 @@ def read_vectors(
             f"{path}: the vectors were made by {record.get('encoder')}, not by {encoder_source(encoder)}: give the "
             "encoder that made them, or embed the conversations again"
         )
-    if record.get("level", "message") not in _ALONE:
+    if record.get("level", "message") != "message":
         raise ValueError(
             f"{path}: the vectors have the level {record['level']!r}; expected those of each message alone: embed the "
             "conversations again, with --level message"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 DEFAULT_ENCODER = "turnlens/encoder"  # the one that ships: the base encoder and what it has learned
@@ -29,11 +28,6 @@ def encoder_folder(name_or_path: str | os.PathLike[str] | None) -> Path | None:
     if path.exists() or looks_like_path:
         raise FileNotFoundError(f"{name}: expected the folder of a saved encoder (one that holds modules.json)")
     return None
-
-
-def first_file(folder: str | os.PathLike[str], names: Sequence[str]) -> Path | None:
-    """The first of these files that a folder holds; ``None`` if it holds none of them."""
-    return next((path for name in names if (path := Path(folder) / name).is_file()), None)
 
 
 def packaged_folder() -> Path | None:

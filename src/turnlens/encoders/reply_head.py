@@ -20,8 +20,7 @@ from torch.nn.functional import normalize
 
 from turnlens.encoders.head_arrays import OTHER, SAME, HeadArrays
 
-# The name of its file, and the name that it had in turnlens 0.1.0.
-HEAD_FILES = ("reply_head.safetensors", "turn_order_head.safetensors")
+HEAD_FILE = "reply_head.safetensors"
 
 
 class ReplyHead(nn.Module):

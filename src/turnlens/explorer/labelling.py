@@ -67,8 +67,8 @@ class Labeller:
         memory = read_memory_file(file).get("message")
         if memory is None or memory.basis is None:
             raise ValueError(
-                f"{file} does not hold the vectors that groups were fitted to (texts were erased, or an earlier "
-                "version wrote it): find the groups again with turnlens cluster"
+                f"{file} does not hold the vectors that groups were fitted to, since texts were erased: "
+                "find the groups again with turnlens cluster"
             )
         return cls(memory, memory.basis, seed)
 

@@ -43,7 +43,7 @@ def read_annotations(store: Path) -> dict[str, Annotation]:
     """The annotations of a store by the ids of the conversations.
 
     Raises:
-        StoreError: Their file is damaged, or a later version of turnlens wrote it.
+        StoreError: Their file is damaged, or has another schema.
     """
     file = store / ANNOTATIONS_FILE
     try:
@@ -57,7 +57,7 @@ def read_annotations(store: Path) -> dict[str, Annotation]:
             f"{file} is damaged: {error_line(error)}; copy it back from a backup, or delete it and annotate again"
         ) from error
     raise StoreError(
-        f"{file} has schema {content['schema']}, this version of turnlens reads {_SCHEMA}: update turnlens"
+        f"{file} has schema {content['schema']}, this version of turnlens reads {_SCHEMA}: use the one that wrote it"
     )
 
 

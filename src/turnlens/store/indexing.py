@@ -56,7 +56,6 @@ def tidy(changes: Transaction, retention: timedelta) -> None:
     """
     tables = changes.tables
     for table in (tables.messages, tables.conversations):
-        _drop_old_indexes(table)
         table.inner.optimize(cleanup_older_than=_NEVER)  # the committed version is not the last one yet
     changes.commit(commits=0)
     indexes = {
@@ -70,13 +69,6 @@ def tidy(changes: Transaction, retention: timedelta) -> None:
             table.inner.optimize(cleanup_older_than=retention, delete_unverified=True)
     changes.commit()
     give_back_memory()
-
-
-def _drop_old_indexes(table: LanceTable) -> None:
-    """Drop the indexes of vectors that 0.1.0 had LanceDB build."""
-    for index in table.inner.list_indices():
-        if index.index_type.upper().startswith("IVF"):
-            table.inner.drop_index(index.name)
 
 
 def _vector_columns(tables: Tables) -> dict[str, tuple[LanceTable, str]]:

@@ -24,8 +24,7 @@ from turnlens._utils.files import atomic_path
 from turnlens._utils.settings import check_types
 from turnlens.errors import error_line
 
-_SCHEMA = 2
-_WITHOUT_INDEX_FILES = 1  # the schema of 0.1.0, where LanceDB kept the indexes
+_SCHEMA = 1
 STATE_FILE = "store.json"
 LOCK_FILE = "writer.lock"
 _HOLDER = "writer.json"
@@ -95,13 +94,11 @@ def read_state(path: Path) -> StoreState:
     """The state of the store at a path.
 
     Raises:
-        StoreError: There is no store, its state is damaged, or a later version of turnlens wrote it.
+        StoreError: There is no store, its state is damaged, or it has another schema.
     """
     try:
         content: dict[str, Any] = json.loads((path / STATE_FILE).read_text(encoding="utf-8"))
         schema = content.pop("schema")
-        if schema == _WITHOUT_INDEX_FILES:
-            schema, content["indexes"] = _SCHEMA, {}
         if schema == _SCHEMA:
             return _state_of(content)
     except FileNotFoundError:
@@ -111,7 +108,10 @@ def read_state(path: Path) -> StoreState:
             f"{path / STATE_FILE} is damaged: {error_line(error)}; copy it back from a backup, or delete the folder "
             "and index again"
         ) from error
-    raise StoreError(f"{path} has schema {schema}, this version of turnlens reads {_SCHEMA}: update turnlens")
+    raise StoreError(
+        f"{path} has schema {schema}, this version of turnlens reads {_SCHEMA}: use the one that wrote it, or index "
+        "again into another folder"
+    )
 
 
 def no_store(path: Path) -> StoreError:

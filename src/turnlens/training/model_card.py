@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from turnlens.encoders.centre import CENTRE_FILES
-from turnlens.encoders.reply_head import HEAD_FILES
+from turnlens.encoders.centre import CENTRE_FILE
+from turnlens.encoders.reply_head import HEAD_FILE
 from turnlens.training.held_out import TITLES
 
 _CARD = """---
@@ -83,9 +83,9 @@ def model_card(
     level = record.get("level", "message")
     note = "Its added inputs need `turnlens.load_encoder` and `encode_conversations`.\n\n" if has_added else ""
     if has_centre:
-        note += f"Its centre, {CENTRE_FILES[0]}, needs `turnlens.load_encoder` and `encode_conversations`.\n\n"
+        note += f"Its centre, {CENTRE_FILE}, needs `turnlens.load_encoder` and `encode_conversations`.\n\n"
     if has_head:
-        note += f"Its reply head, {HEAD_FILES[0]}, is for `turnlens.ReplyModel`; `encode` works without it.\n\n"
+        note += f"Its reply head, {HEAD_FILE}, is for `turnlens.ReplyModel`; `encode` works without it.\n\n"
     elif prompt is not None:
         note += "Its prompts, listed in `encoder.prompts`, say what a text is to it; see turnlens for their use.\n\n"
     example = _EXAMPLES["conversation" if level == "conversation" else "message"]

@@ -39,7 +39,7 @@ def write(out: Path, suite: str, cells: list[dict[str, Any]], costs: list[Any] |
         "quick": False,
         "command": f"turnlens papers bench {suite} --seeds 3",
     }
-    results |= {"environment": {"torch": "2.13.0"}, "cells": cells}
+    results |= {"environment": {"torch": "2.13.0"}, "cells": cells, "planned": len(cells)}
     results["data"] = {"sgd": {"title": "Schema-Guided Dialogue", "train": 1600, "test": 40}}
     results["missing"] = {"Jing Dong corpus": "needs jddc/test"}
     (out / "results.json").write_text(json.dumps(results))

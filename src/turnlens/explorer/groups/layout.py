@@ -36,8 +36,7 @@ def layout(neighbours: np.ndarray, seed: int, former: FloatArray | None = None) 
         return np.stack([np.linspace(-0.5, 0.5, count), np.zeros(count)], axis=1).astype(np.float32)
     opentsne = require("openTSNE", "explorer")
     affinities = opentsne.affinity.PrecomputedAffinities(neighbour_graph(neighbours).astype(np.float64))
-    # turnlens 0.1.0 kept places within -1 and 1, which are too close together to start from.
-    if former is not None and np.nanmax(np.abs(former), initial=0) > 1:
+    if former is not None and np.isfinite(former).any():
         start, steps = _with_new(former, neighbours, seed), [_AGAIN]
     else:
         start, steps = opentsne.initialization.spectral(affinities.P, random_state=seed), [_BEGINNING, _REST]

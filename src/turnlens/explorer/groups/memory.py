@@ -95,7 +95,7 @@ class GroupMemory:
         centroids: The centroids of groups, of length 1, by id.
         groups: All fine and coarse groups by id.
         next_id: The next free id; no id from here on was ever given.
-        basis: What the groups were fitted to. Topics have none, nor have groups of erased texts or of turnlens 0.1.0.
+        basis: What the groups were fitted to. Topics have none, nor have groups of erased texts.
     """
 
     stamp: str
@@ -111,7 +111,7 @@ class GroupMemory:
     @property
     def joined(self) -> int:
         """How many texts have joined the groups since they were found."""
-        return int(self.stamp.split()[1]) if self.stamp.count(" ") == 2 else 0  # turnlens 0.1.0 kept no such number
+        return int(self.stamp.split()[1]) if self.stamp else 0
 
     @property
     def coarse(self) -> IntArray:
@@ -147,7 +147,7 @@ def read_memory(store: Path) -> Memory:
     """Read what a store remembers about its groups; an empty memory if it never had any.
 
     Raises:
-        ValueError: The file is damaged, or was written by a later version of turnlens.
+        ValueError: The file is damaged, or has another format.
     """
     path = store / FILE
     return read_memory_file(path) if path.is_file() else {}
@@ -163,7 +163,9 @@ def read_memory_file(path: Path) -> Memory:
             return {kind: _from(facts[kind], arrays, kind) for kind in (*KINDS, ASKED) if kind in facts}
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is damaged: {error}; delete it, and the groups will be found again") from error
-    raise ValueError(f"{path} has format {facts['format']}, this version reads {_FORMAT}: update turnlens")
+    raise ValueError(
+        f"{path} has format {facts['format']}, this version of turnlens reads {_FORMAT}: use the one that wrote it"
+    )
 
 
 def is_remembered(store: Path, memory: Memory) -> bool:

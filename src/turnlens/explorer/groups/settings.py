@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import sqrt
 from typing import Literal, get_args
 
@@ -24,7 +24,6 @@ class GroupSettings:
         role: Who asks; by default the role that opens most conversations. Each role that takes part in most
             conversations, and this one in any case, has groups of its own.
         seed: Seed of the sample and of everything random.
-        version: Of how groups are made: a store's groups of an earlier one are found anew, and keep names and edits.
     """
 
     sample: int = 20_000
@@ -34,7 +33,6 @@ class GroupSettings:
     history: bool = False
     role: str | None = None
     seed: int = 0
-    version: int = field(default=3, init=False)
 
     def __post_init__(self) -> None:
         if self.sample < 2 or (self.neighbours is not None and self.neighbours < 2):

@@ -25,7 +25,7 @@ from turnlens.store.erasing import FINDINGS_FILE
 FILE = FINDINGS_FILE
 _NEIGHBOURS = ("rows", "cosines", "copy_of")
 _REMEMBERED = ("name", "phrases")  # fields that the memory of groups holds already
-_UNREADABLE = (OSError, SafetensorError, ValueError, KeyError, TypeError)  # missing, or of another version
+_UNREADABLE = (OSError, SafetensorError, ValueError, KeyError, TypeError)  # missing or damaged
 
 
 @dataclass(frozen=True)

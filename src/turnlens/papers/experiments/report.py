@@ -109,7 +109,7 @@ def _introduction(results: Results, paper: Paper) -> str:
         if paper.tables
         else ""
     )
-    done, planned = len(results["cells"]), results.get("planned", 0)
+    done, planned = len(results["cells"]), results["planned"]
     if done < planned:
         quick += f"**Unfinished**: {done} of {planned} rows and seeds; the same command goes on.\n\n"
     environment = ", ".join(f"{name} {value}" for name, value in results["environment"].items())

@@ -41,7 +41,7 @@ def metric_title(metric: str) -> str:
 
 
 def mean_text(row: Row, metric: str) -> str:
-    """The mean over seeds and, with several seeds, the deviation; "" in results that are older than the figure."""
+    """The mean over seeds and, with several seeds, the deviation; "" where there is no such figure."""
     if any(metric not in figures for figures in row.figures):
         return ""
     deviation = row.deviation(metric)
