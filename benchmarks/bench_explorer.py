@@ -18,7 +18,9 @@ from pathlib import Path
 import turnlens
 from bench_store import RandomVectors, Vectors, conversations, cpu
 from quick import add_quick, is_quick, output_of
-from turnlens.explorer import Report, build_report, edits, write_report
+from turnlens.page import write_report
+from turnlens.report import Report, build_report
+from turnlens.report import group_edits as edits
 from turnlens.store import ConversationStore
 
 ENCODED = 50 if is_quick() else 1000  # texts that the encoder is timed on

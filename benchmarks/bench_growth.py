@@ -98,14 +98,15 @@ def searching(folder: Path, messages: int) -> Callable[[], object]:
 
 
 def grouping(folder: Path, messages: int) -> Callable[[], object]:
-    from turnlens.explorer import build_report
+    from turnlens.report import build_report
 
     store = filled(folder, messages)
     return lambda: build_report(store)
 
 
 def exploring(folder: Path, messages: int) -> Callable[[], object]:
-    from turnlens.explorer import build_report, write_report
+    from turnlens.page import write_report
+    from turnlens.report import build_report
 
     report = build_report(filled(folder, messages))
     return lambda: write_report(report, folder / "report")

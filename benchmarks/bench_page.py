@@ -22,8 +22,8 @@ from playwright.sync_api import Page, sync_playwright
 from quick import add_quick, skip
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.explorer.conftest import ARGUMENTS, BROWSERS, PAGE
-from tests.explorer.reports import write_synthetic
+from tests.page.conftest import ARGUMENTS, BROWSERS, PAGE
+from tests.page.reports import write_synthetic
 
 TURNS = 16
 VIEWS = ("map", "groups", "flows", "surprise", "conversations", "search", "overview")

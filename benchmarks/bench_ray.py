@@ -24,7 +24,7 @@ from pathlib import Path
 
 import turnlens
 from quick import add_quick, data_folder, skip, tiny_encoder
-from turnlens.distributed.output import MANIFEST
+from turnlens.scale.output import MANIFEST
 
 SGD = data_folder() / "sgd" / "train.jsonl.gz"
 CHILD = """
@@ -32,7 +32,7 @@ import sys, torch, turnlens
 corpus, output, model, engine, actors, shard = sys.argv[1:]
 if engine == "local":
     torch.set_num_threads(int(actors))
-turnlens.ray.embed_corpus(corpus, output=output, encoder=model or None, engine=engine, shard_size=int(shard),
+turnlens.scale.embed_corpus(corpus, output=output, encoder=model or None, engine=engine, shard_size=int(shard),
                       actors=int(actors) if engine == "ray" else None)
 """
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from quick import add_quick
 from turnlens._utils.vectors import unit_vectors
+from turnlens.encoders.reply_scores import inner_products
 from turnlens.papers.triple_encoders.scores import max_scores, triple_query
-from turnlens.replies.scores import inner_products
 
 DIM, BLOCK = 384, 8192
 

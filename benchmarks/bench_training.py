@@ -37,7 +37,6 @@ from torch.nn.utils.rnn import pad_sequence
 
 import turnlens
 from quick import add_quick, data_folder, is_quick, output_of
-from turnlens.collators.texts import TextCollator
 from turnlens.encoders.forward import encode_sliced, sliced_means
 from turnlens.encoders.rendering import make_conversational
 from turnlens.papers.adaptation import Adaptation, MaskingCollator, masked_language_model, predicting_masked_only
@@ -47,6 +46,7 @@ from turnlens.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettin
 from turnlens.papers.triple_encoders.c3l import C3LLoss, C3LSettings, c3l_targets
 from turnlens.papers.triple_encoders.collator import TurnOrderCollator
 from turnlens.papers.triple_encoders.views import View, add_views, view_prompt
+from turnlens.training.collators.texts import TextCollator
 from turnlens.training.freezing import frozen_lower_layers, no_attention_dropout
 
 DATA = data_folder() / "sgd" / "train.jsonl.gz"

@@ -24,7 +24,7 @@ from quick import add_quick, data_folder
 from turnlens.data.drawing import draw_conversations
 from turnlens.evaluation.metrics.clustering import discovery_figures
 
-GUESS = "turnlens.explorer.report.finding_out.fit_answer_guess"
+GUESS = "turnlens.report.analysis.fit_answer_guess"
 SHOWN = ("accuracy", "nmi", "ari")
 
 

@@ -30,12 +30,12 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 import turnlens
 from quick import add_quick, data_folder
 from turnlens.evaluation.metrics import discovery_figures
-from turnlens.explorer.groups import assigning
-from turnlens.explorer.groups.assigning import lonely_below, vote
-from turnlens.explorer.groups.communities import communities, neighbour_graph
-from turnlens.explorer.groups.fitting import fit_groups
-from turnlens.explorer.groups.neighbours import nearest
-from turnlens.explorer.groups.settings import Granularity, GroupSettings
+from turnlens.groups import knn_vote as assigning
+from turnlens.groups.communities import communities, neighbour_graph
+from turnlens.groups.fitting import fit_groups
+from turnlens.groups.group_settings import Granularity, GroupSettings
+from turnlens.groups.knn_vote import lonely_below, vote
+from turnlens.groups.neighbours import nearest
 
 MOST = 3000  # texts of a set, but for CLINC150 as a whole
 LEAST = 5  # texts of an intent

@@ -23,8 +23,8 @@ import numpy as np
 import turnlens
 from quick import add_quick
 from study_groups import Labelled, distinct, messages_of, turnlens_groups
-from turnlens.explorer.groups.memory import Basis, KnownGroup, no_memory
-from turnlens.explorer.labelling import Labeller
+from turnlens.groups.group_memory import Basis, KnownGroup, no_memory
+from turnlens.report.labelling import Labeller
 
 BINS = 10
 COLUMNS = ("groups", "right", "ECE", "labelled", "of these right", "at 0.8", "of these right", "none told")

@@ -21,12 +21,12 @@ from quick import add_quick, data_folder
 from study_groups import sets
 from turnlens._utils.vectors import unit_vectors
 from turnlens.encoders.folders import BASE_ENCODER
-from turnlens.explorer.groups.assigning import lonely_below, vote
-from turnlens.explorer.groups.fitting import fit_groups
-from turnlens.explorer.groups.naming import name_sentences
-from turnlens.explorer.groups.neighbours import nearest
-from turnlens.explorer.groups.phrases import name_phrases
-from turnlens.explorer.groups.settings import GroupSettings
+from turnlens.groups.fitting import fit_groups
+from turnlens.groups.group_settings import GroupSettings
+from turnlens.groups.knn_vote import lonely_below, vote
+from turnlens.groups.naming import name_sentences
+from turnlens.groups.neighbours import nearest
+from turnlens.groups.phrases import name_phrases
 
 MOST = 1500
 

@@ -36,7 +36,6 @@ from torch.nn.functional import normalize
 
 import turnlens
 from turnlens._utils.files import atomic_path
-from turnlens.collators.texts import TextCollator
 from turnlens.data.cleaning import merge_runs
 from turnlens.data.drawing import draw_conversations
 from turnlens.data.messages import labelled_texts, plain_messages
@@ -49,7 +48,8 @@ from turnlens.encoders.shipped.delta import SHIPPED, apply_delta, file_checksum,
 from turnlens.encoders.transformer import transformer_layers, transformer_of
 from turnlens.evaluation.replies.next_message import evaluate_next_message
 from turnlens.evaluation.replies.sequences import EmbeddedSequences, build_sequences
-from turnlens.losses.distillation import soft_neighbours
+from turnlens.training.collators.texts import TextCollator
+from turnlens.training.losses.distillation import soft_neighbours
 from turnlens.training.recipes import ReplyHeadRecipe
 from turnlens.training.reply_head import fit_reply_head
 

@@ -14,18 +14,18 @@ from typing import Any
 import datasets
 
 from turnlens._utils.strict_json import strict_json
+from turnlens.data.arrow_file import write_arrow
+from turnlens.data.conversation_reader import SkippedRows, read_rows
 from turnlens.data.conversations import iterate_conversations
 from turnlens.data.inspection import Inspection
-from turnlens.data.reading.arrow_file import write_arrow
-from turnlens.data.reading.loop import SkippedRows, read_rows
-from turnlens.data.reading.options import ReadingOptions
+from turnlens.data.read_options import ReadingOptions
 from turnlens.data.redaction import Redaction
 from turnlens.encoders.loading import load_encoder
 from turnlens.errors import ConversationError
 from turnlens.evaluation.messages.semantic_retrieval import read_retrieval_task
 from turnlens.papers.dialogue_cse.dialogue_sts import read_sts_task
 from turnlens.papers.triple_encoders.nli import read_nli
-from turnlens.replies.candidates import read_candidates
+from turnlens.store.reply_candidates import read_candidates
 from turnlens.training.recipes import get_recipe, read_recipe
 
 _SECONDS = 20

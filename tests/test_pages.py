@@ -49,7 +49,7 @@ def test_the_table_of_extras_has_all_of_them() -> None:
 
 
 def test_all_formats_are_listed_and_counted() -> None:
-    from turnlens.data.formats import FORMATS
+    from turnlens.formats import FORMATS
 
     page = "".join(
         (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("formats.md", "published-corpora.md")

@@ -102,7 +102,7 @@ def test_the_public_face_is_small() -> None:
     assert len(stub_names().keys() - {"papers"}) <= 25
 
 
-@pytest.mark.parametrize("room", ["turnlens", "turnlens.ray", "turnlens.data"])
+@pytest.mark.parametrize("room", ["turnlens", "turnlens.scale", "turnlens.data"])
 def test_functions_take_the_data_first_and_everything_else_by_keyword(room: str) -> None:
     offered = importlib.import_module(room)
     functions = {name: getattr(offered, name) for name in offered.__all__ if inspect.isfunction(getattr(offered, name))}

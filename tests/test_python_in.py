@@ -58,7 +58,7 @@ def cluster(data: Any, encoder: Any, folder: Path) -> Any:
 
 def parts(data: Any, encoder: Any, folder: Path) -> Any:
     encoder.save(str(folder / "encoder"))
-    return turnlens.ray.embed_corpus(data, output=folder / "vectors", encoder=folder / "encoder")
+    return turnlens.scale.embed_corpus(data, output=folder / "vectors", encoder=folder / "encoder")
 
 
 def converted(data: Any, encoder: Any, folder: Path) -> Any:
@@ -141,4 +141,4 @@ def test_a_store_needs_ids(tiny_encoder: Any, tmp_path: Path) -> None:
 
 def test_others_of_a_cluster_need_files(tmp_path: Path) -> None:
     with pytest.raises(turnlens.ConversationError, match="DataFrame: expected files that all workers can read"):
-        turnlens.ray.embed_corpus(pd.DataFrame(ROWS), output=tmp_path / "vectors", engine="ray")
+        turnlens.scale.embed_corpus(pd.DataFrame(ROWS), output=tmp_path / "vectors", engine="ray")

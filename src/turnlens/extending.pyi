@@ -3,7 +3,6 @@
 from ._utils.bootstrap import bootstrap_interval as bootstrap_interval
 from ._utils.settings import Settings as Settings
 from ._utils.settings import check_positive as check_positive
-from .collators.texts import TextCollator as TextCollator
 from .encoders.forward import encode_sliced as encode_sliced
 from .encoders.forward import full_precision as full_precision
 from .encoders.forward import sliced_means as sliced_means
@@ -16,10 +15,11 @@ from .evaluation.load_settings import LoadSettings as LoadSettings
 from .evaluation.queries import sample_queries as sample_queries
 from .evaluation.scoring import unit_embeddings as unit_embeddings
 from .evaluation.task import Task as Task
-from .losses.base import ConversationLoss as ConversationLoss
-from .losses.base import CosineSettings as CosineSettings
-from .losses.in_batch import InBatchSettings as InBatchSettings
-from .losses.in_batch import batch_softmax as batch_softmax
-from .losses.in_batch import check_batch_size as check_batch_size
+from .training.collators.texts import TextCollator as TextCollator
+from .training.losses.base import ConversationLoss as ConversationLoss
+from .training.losses.base import CosineSettings as CosineSettings
+from .training.losses.in_batch import InBatchSettings as InBatchSettings
+from .training.losses.in_batch import batch_softmax as batch_softmax
+from .training.losses.in_batch import check_batch_size as check_batch_size
 from .training.recipes.base import EncoderRecipe as EncoderRecipe
 from .training.recipes.base import Inputs as Inputs

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
+from turnlens.encoders.reply_model import ReplyModel
 from turnlens.papers.triple_encoders.planning import rank
-from turnlens.replies.reply_model import ReplyModel
 
 from .command_line import run, succeed
 

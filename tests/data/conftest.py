@@ -1,15 +1,3 @@
 """Every test of the room reads into a cache of its own."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
-import datasets
-import pytest
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    cache = tmp_path_factory.mktemp("cache")
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", cache)
-    return cache
+from fresh_cache import own_cache  # noqa: F401

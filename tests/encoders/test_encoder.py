@@ -20,8 +20,8 @@ from turnlens.encoders.forward import take
 from turnlens.encoders.identity import encoder_source
 from turnlens.encoders.loading import load_encoder, packaged_encoder
 from turnlens.encoders.messages import encode_messages
+from turnlens.encoders.reply_model import ReplyModel
 from turnlens.encoders.transformer import use_mean_pooling
-from turnlens.replies.reply_model import ReplyModel
 
 
 class FakeFile:

@@ -96,7 +96,7 @@ def test_an_encoder_that_pools_in_another_way_is_left_alone(tiny_encoder: Conver
 
 def test_searching_and_replying_import_neither_torch_nor_datasets() -> None:
     code = (
-        "import sys, turnlens.store.encoding, turnlens.replies.reply_model, turnlens.store.conversation_store;"
+        "import sys, turnlens.store.encoding, turnlens.encoders.reply_model, turnlens.store.conversation_store;"
         "print({'torch', 'datasets', 'transformers', 'pandas', 'sklearn'} & set(sys.modules))"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

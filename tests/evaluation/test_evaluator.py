@@ -15,10 +15,10 @@ from sentence_transformers import (
 )
 
 from turnlens import evaluate, sample_conversations
-from turnlens.collators import TextCollator
 from turnlens.errors import ConversationError
 from turnlens.evaluation import TaskEvaluator
 from turnlens.papers import DialogueCSELoss
+from turnlens.training.collators import TextCollator
 
 
 @pytest.fixture(scope="module")

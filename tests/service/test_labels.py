@@ -13,8 +13,8 @@ pytest.importorskip("fastapi", reason="the extra service is not installed")
 pytest.importorskip("lancedb", reason="the extra store is not installed")
 pytest.importorskip("graspologic_native", reason="the extra explorer is not installed")
 
-from tests.explorer.test_labelling import talks
-from turnlens.explorer import label
+from tests.report.test_labelling import talks
+from turnlens.report import label
 
 from .server import Running, run_server
 

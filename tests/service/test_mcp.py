@@ -22,7 +22,7 @@ pytest.importorskip("mcp", reason="the extra mcp is not installed")
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.explorer.test_labelling import talks
+from tests.report.test_labelling import talks
 from turnlens.service.keys import new_key
 
 from .server import Running, run_server

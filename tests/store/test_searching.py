@@ -7,7 +7,7 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 from turnlens.encoders.reply_head import ReplyHead
-from turnlens.replies.reply_model import ReplyModel
+from turnlens.encoders.reply_model import ReplyModel
 from turnlens.store import SQL, ConversationStore, hits_table
 
 

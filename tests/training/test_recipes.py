@@ -7,7 +7,6 @@ import pytest
 import turnlens
 from turnlens._utils.names import PUBLISHED
 from turnlens.encoders.folders import BASE_ENCODER, DEFAULT_ENCODER
-from turnlens.losses.base import ConversationLoss
 from turnlens.papers.adaptation import Adaptation
 from turnlens.papers.baselines.recipes import Siamese
 from turnlens.papers.dial2vec.recipe import Dial2vec
@@ -16,6 +15,7 @@ from turnlens.papers.dialogue_cse.published import PublishedDialogueCSE
 from turnlens.papers.dialogue_cse.recipe import DialogueCSE
 from turnlens.papers.triple_encoders.c3l import C3LSettings
 from turnlens.papers.triple_encoders.recipe import C3L, CCL
+from turnlens.training.losses.base import ConversationLoss
 from turnlens.training.recipes import METHODS, EncoderRecipe, get_recipe, read_recipe, registry
 
 

@@ -15,8 +15,8 @@ from closeness import assert_same_vectors
 from turnlens.encoders.embed import embed_messages, write_embeddings
 from turnlens.encoders.identity import encoder_source, weights_digest
 from turnlens.encoders.reply_head import ReplyHead
+from turnlens.encoders.reply_model import ReplyModel
 from turnlens.evaluation import TaskEvaluator
-from turnlens.replies.reply_model import ReplyModel
 from turnlens.training.embedded_messages import EmbeddedMessages
 from turnlens.training.recipes import ReplyHeadRecipe
 from turnlens.training.reply_head import fit_reply_head

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from turnlens.losses import ComposedSettings
+from turnlens.training.losses import ComposedSettings
 from turnlens.training.recipes import get_recipe
 
 # Method -> settings, and a part of the message.

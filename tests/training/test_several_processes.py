@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 from turnlens.cli.main import app
-from turnlens.collators.texts import TextCollator
+from turnlens.training.collators.texts import TextCollator
 
 _WORKER = Path(__file__).parent / "torchrun_worker.py"
 _PROCESSES, _BATCH, _ACCUMULATED = 2, 2, 2
@@ -126,7 +126,7 @@ def test_ray_gives_the_weights_of_torchrun_though_a_worker_is_killed(
     chats, tiny_encoder_path, whole, tmp_path, monkeypatch, only_cluster
 ) -> None:
     pytest.importorskip("ray.train.torch", reason="needs the extra ray")
-    from turnlens.distributed import ray_training
+    from turnlens.scale import ray_training
 
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setattr(ray_training, "_in_worker", killing_once(tmp_path / "killed"))
@@ -142,7 +142,7 @@ def killing_once(sign: Path) -> Callable[[dict[str, Any]], None]:
     """Workers of which the second dies while it makes a batch of step 5, the first time that it gets there."""
 
     def killed(config: dict[str, Any]) -> None:
-        from turnlens.distributed.ray_training import _in_worker
+        from turnlens.scale.ray_training import _in_worker
 
         batches, original = 0, TextCollator.__call__
 

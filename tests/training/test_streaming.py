@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 import turnlens
-from turnlens.collators import TextCollator
+from turnlens.training.collators import TextCollator
 
 _PAGE = Path(__file__).parents[2] / "docs" / "training-at-scale.md"
 

@@ -22,12 +22,12 @@ import turnlens
 from closeness import assert_same_vectors
 from turnlens._compat import attention_of
 from turnlens._utils.files import only_writer
-from turnlens.collators.texts import TextCollator
 from turnlens.papers.adaptation import Adaptation
 from turnlens.papers.baselines.recipes import Siamese, SingleVector
 from turnlens.papers.dialogue_cse.recipe import DialogueCSE
 from turnlens.papers.triple_encoders.views import encode_view
 from turnlens.training.checkpoints import LOSS_FILE
+from turnlens.training.collators.texts import TextCollator
 from turnlens.training.freezing import no_attention_dropout
 from turnlens.training.precision import runs_in_bf16
 from turnlens.training.recipes import InContext, get_recipe

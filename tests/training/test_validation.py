@@ -10,8 +10,8 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
 import turnlens
-from turnlens.collators import TextCollator
 from turnlens.papers.dialogue_cse.recipe import DialogueCSE
+from turnlens.training.collators import TextCollator
 
 SHORT = {"batch_size": 4, "max_length": 16, "checkpoint_steps": 2, "learning_rate": 1e-3}
 

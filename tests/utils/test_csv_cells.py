@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from turnlens.encoders.vector_files import write_vectors
-from turnlens.explorer.tables import write_table
+from turnlens.report.tables import write_table
 
 HOSTILE = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"]
 HARMLESS = ["a = b", "5-3", "", None]

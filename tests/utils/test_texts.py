@@ -13,12 +13,12 @@ import turnlens
 from turnlens._utils.texts import listed
 from turnlens.data import Columns, Redaction
 from turnlens.encoders.contexts import encode_contexts
+from turnlens.encoders.reply_model import ReplyModel
 from turnlens.errors import ConversationError
 from turnlens.evaluation import build_retrieval_task, build_sequences, evaluate_next_message, labelled_conversations
 from turnlens.evaluation.replies.sequences import EmbeddedSequences
 from turnlens.papers import planning
 from turnlens.papers.baselines import TfIdf
-from turnlens.replies.reply_model import ReplyModel
 
 
 def test_lists_of_any_kind_are_taken() -> None:

@@ -12,6 +12,7 @@ from turnlens._utils.extensions import Table
 from turnlens._utils.spelling import did_you_mean
 
 DEFAULT_METHOD = "complete"
+GROUPS_FILE = "groups.safetensors"  # the groups that a store remembers, whose words erasing removes
 
 # Method -> the class of its recipe.
 METHODS: Table[Any] = Table(
@@ -54,7 +55,7 @@ TASKS: Table[Any] = Table(
         "semantic-retrieval-with-history": f"{_TEXTS}.retrieval_with_history:RETRIEVAL_WITH_HISTORY",
         "conversation-retrieval": f"{_WHOLES}.conversation_retrieval:CONVERSATION_RETRIEVAL",
         "next-message": f"{_ORDER}.next_message:NEXT_MESSAGE",
-        "intent-discovery": "turnlens.explorer.intent_discovery:INTENT_DISCOVERY",
+        "intent-discovery": "turnlens.report.intent_discovery:INTENT_DISCOVERY",
     },
     "TASKS",
 )

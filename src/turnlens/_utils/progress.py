@@ -23,6 +23,8 @@ from rich.progress import (
 from rich.segment import Segment
 from typing_extensions import override
 
+Advance = Callable[[int], None]  # called with how many more items are done
+
 # Control characters (C0 and C1 without tab and line break), which terminals obey instead of showing.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -111,3 +113,7 @@ def progress_of(description: str, total: int | None, visible: bool = True) -> It
     with progress_bar() as bar:
         task = bar.add_task(description, total=total, visible=visible)
         yield lambda count: bar.advance(task, count)
+
+
+def silent(count: int) -> None:
+    """Report no progress."""

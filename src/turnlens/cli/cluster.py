@@ -17,8 +17,8 @@ from turnlens.cli.reading import Reading, reads_conversations
 from turnlens.cli.terminal import quiet_transformers
 
 if TYPE_CHECKING:
-    from turnlens.explorer import Groups
-    from turnlens.explorer.groups.endpoint import Endpoint
+    from turnlens.groups.naming_endpoint import Endpoint
+    from turnlens.report import Groups
 
 _SHOWN = 15
 _KEY = "TURNLENS_NAMING_KEY"
@@ -72,7 +72,7 @@ def cluster(
 
     Example: `turnlens cluster chats.jsonl --output groups.parquet`
     """
-    from turnlens.explorer.tables import check_table, write_table
+    from turnlens.report.tables import check_table, write_table
 
     for file in (output, summary):
         if file is not None:
@@ -83,7 +83,7 @@ def cluster(
     quiet_transformers()
     if data is None:
         leave_out_pandas()
-    from turnlens.explorer import cluster as find_groups
+    from turnlens.report import cluster as find_groups
 
     chosen = grouping.arguments
     opened = explored_store(data, store, reading, model, "cluster")
@@ -104,7 +104,7 @@ def cluster(
 
 
 def _endpoint(url: str | None, model: str | None) -> Endpoint | None:
-    from turnlens.explorer.groups.endpoint import Endpoint
+    from turnlens.groups.naming_endpoint import Endpoint
 
     if (url is None) != (model is None):
         raise ValueError("--name-endpoint and --name-model belong together")

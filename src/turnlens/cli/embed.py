@@ -90,14 +90,14 @@ def embed(
     Example: `turnlens embed "s3://logs/*.parquet" --engine ray --output s3://logs-embedded`
     """
     quiet_transformers()
-    from turnlens.data.reading.files import check_apart
-    from turnlens.distributed.job import Embedding
-    from turnlens.distributed.output import is_folder_name
+    from turnlens.formats.input_files import check_apart
+    from turnlens.scale.job import Embedding
+    from turnlens.scale.output import is_folder_name
 
     Embedding(model, level, pooling, dtype)  # raises errors before anything is read
     settings: dict[str, Any] = {"level": level, "pooling": pooling, "dtype": dtype, "resume": resume, "force": force}
     if is_folder_name(output):
-        from turnlens.distributed.corpus import embed_corpus
+        from turnlens.scale.corpus import embed_corpus
 
         check_apart(output, data)
         further: dict[str, Any] = {"engine": engine, "actors": actors, **reading.arguments}
@@ -107,7 +107,7 @@ def embed(
             subject = "--engine ray is" if engine == "ray" else "URLs are"
             raise ValueError(f"{output}: {subject} for folders of parts: give a name without ending, or a URL")
         conversations = _read([Path(path) for path in data], Path(output), reading, model, force)
-        from turnlens.distributed.embed import embed as embed_conversations
+        from turnlens.scale.embed import embed as embed_conversations
 
         count = embed_conversations(conversations, encoder=model, cache=cache, output=output, **settings)
     note(f"Wrote {count:,} embeddings to {output}")

@@ -50,7 +50,7 @@ def evaluate(
 
     Example: `turnlens evaluate model test.jsonl --task semantic-retrieval --json figures.json`
     """
-    from turnlens.data.reading.files import check_apart
+    from turnlens.formats.input_files import check_apart
 
     model, data = _model_and_data(model_and_data)
     names = [check_task(name) for name in tasks or ["semantic-retrieval"]]

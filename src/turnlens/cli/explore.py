@@ -19,8 +19,8 @@ from turnlens.cli.store import fill, refuse_other_files
 from turnlens.cli.terminal import quiet_transformers
 
 if TYPE_CHECKING:
-    from turnlens.explorer import Report
-    from turnlens.explorer.summary import Period
+    from turnlens.report import Report
+    from turnlens.report.summary import Period
     from turnlens.store import ConversationStore
 
 _PAGE = ".html"
@@ -60,7 +60,7 @@ class Grouping:
         Raises:
             ValueError: The granularity is neither a known word nor a number from 1, or the seeds cannot be read.
         """
-        from turnlens.explorer import GroupSettings
+        from turnlens.report import GroupSettings
 
         granularity: Any = int(self.granularity) if self.granularity.isdecimal() else self.granularity
         GroupSettings(granularity=granularity)  # refuses what is none
@@ -73,7 +73,7 @@ class Grouping:
             seeds = tomllib.loads(self.seeds.read_text(encoding="utf-8-sig"))
         except ValueError as error:
             raise ValueError(f"{self.seeds} is not valid TOML: {error}") from error
-        from turnlens.explorer.seeds import examples_of
+        from turnlens.report.known_groups import examples_of
 
         examples_of(seeds)  # refuses what is none
         return seeds
@@ -133,7 +133,7 @@ def explore(
     if period != "half" and not is_mailed:
         raise ValueError("--period is for a file to mail: add --export report.html, or choose it on the page")
     quiet_transformers()
-    from turnlens.explorer import GroupSettings, build_report
+    from turnlens.report import GroupSettings, build_report
 
     chosen = grouping.arguments
     known, settings = chosen.pop("seeds"), GroupSettings(**chosen)
@@ -161,7 +161,7 @@ def write_sample_report(folder: Path) -> bool:
         note(f"No report of the conversations: {error}")
         return False
     from turnlens.data.conversations import read_conversations
-    from turnlens.explorer import build_report
+    from turnlens.report import build_report
     from turnlens.store import ConversationStore
 
     discard(store := folder / "conversations.store")
@@ -173,7 +173,7 @@ def write_sample_report(folder: Path) -> bool:
 
 
 def _check(export: Path, force: bool) -> None:
-    from turnlens.explorer.export import check_export
+    from turnlens.page.exported_folder import check_export
 
     if export.suffix == _PAGE:
         check_file(export, force)
@@ -183,7 +183,7 @@ def _check(export: Path, force: bool) -> None:
 
 def say_who_asks(report: Report) -> None:
     """Print whose messages are taken for requests, unless there is nobody else."""
-    from turnlens.explorer.openers import OPENER
+    from turnlens.report.first_speakers import OPENER
 
     asker = report.speakers.asker
     if asker is None:
@@ -240,7 +240,7 @@ def _stem(path: Path) -> str:
 
 
 def _serve(store: ConversationStore, report: Report, port: int, no_browser: bool) -> None:
-    from turnlens.explorer.serving import Explorer, open_browser
+    from turnlens.page.explorer import Explorer, open_browser
 
     explorer = Explorer(store, report, port)
     opened = not no_browser and open_browser(explorer.url)
@@ -252,12 +252,12 @@ def _serve(store: ConversationStore, report: Report, port: int, no_browser: bool
 
 def _write(report: Report, export: Path, force: bool, texts: bool = True, period: Period = "half") -> None:
     if export.suffix == _PAGE:
-        from turnlens.explorer.report.html_file import write_html_file
+        from turnlens.report.html_report import write_html_file
 
         write_html_file(report, export, texts, period)
         console.print(f"Wrote {export}, {'with examples' if texts else 'without texts'}.", soft_wrap=True)
     else:
-        from turnlens.explorer.export import export_report
+        from turnlens.page.exported_folder import export_report
 
         opened = export_report(report, export, force)
         console.print(f"Wrote {export}. To look at it, open {opened} in a browser.", soft_wrap=True)

@@ -14,7 +14,7 @@ from turnlens.cli.store import StoreArgument, opened_store
 from turnlens.cli.terminal import quiet_transformers
 
 if TYPE_CHECKING:
-    from turnlens.explorer import Report
+    from turnlens.report import Report
     from turnlens.store import ConversationStore
 
 _TABLES = (".csv", ".parquet", ".xlsx")
@@ -60,7 +60,7 @@ def export(
     opened = opened_store(store, read_only=sample is None)
     rows = opened.export()
     if sample is not None:
-        from turnlens.explorer.sampling import has_failed, sampled
+        from turnlens.report.samples import has_failed, sampled
 
         failed = [row["id"] for row in opened.export() if has_failed(row)]
         rows = sampled(_report(opened, page=True), rows, failed, sample, seed)
@@ -70,8 +70,8 @@ def export(
 
 
 def _write_requests(store: str, output: Path, sample: int | None, force: bool) -> None:
-    from turnlens.explorer.sampling import requests_table
-    from turnlens.explorer.tables import check_table, write_table
+    from turnlens.report.samples import requests_table
+    from turnlens.report.tables import check_table, write_table
 
     if sample is not None:
         raise ValueError(f"--sample takes conversations, and {output} is for a table: name a .jsonl file")
@@ -85,6 +85,6 @@ def _write_requests(store: str, output: Path, sample: int | None, force: bool) -
 
 def _report(store: ConversationStore, page: bool = False) -> Report:
     quiet_transformers()
-    from turnlens.explorer import build_report
+    from turnlens.report import build_report
 
     return build_report(store, page=page)

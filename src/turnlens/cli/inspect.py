@@ -16,7 +16,7 @@ from turnlens.cli.reading import Reading, reads_conversations
 from turnlens.cli.tables import print_pairs, write_json
 
 if TYPE_CHECKING:
-    from turnlens.data.reading.detection import UnknownLayout
+    from turnlens.formats.detection import UnknownLayout
 
 _SHOWN_MESSAGES = 6
 _SHOWN_LENGTH = 200
@@ -45,8 +45,8 @@ def inspect(
     """
     from turnlens.data.conversations import iterate_conversations
     from turnlens.data.inspection import inspect_conversations
-    from turnlens.data.reading.detection import UnknownLayout
-    from turnlens.data.reading.files import check_apart
+    from turnlens.formats.detection import UnknownLayout
+    from turnlens.formats.input_files import check_apart
 
     if json_file is not None:
         check_apart(json_file, data)
@@ -66,9 +66,9 @@ def inspect(
 
 def _formats(data: list[Path], reading: Reading) -> dict[str, str]:
     """The format of each file."""
-    from turnlens.data.formats.table import columns_read
-    from turnlens.data.reading.files import find_files
-    from turnlens.data.reading.source import Source
+    from turnlens.formats.input_files import find_files
+    from turnlens.formats.source_file import Source
+    from turnlens.formats.table import columns_read
 
     options = reading.options
     formats = {}
@@ -132,8 +132,8 @@ def _next(summary: dict[str, Any], command: str, reading: Reading) -> str:
 def _split_by(row: dict[str, Any]) -> str | None:
     """The --split-by value that splits a conversation into several that can be trained on, if its times allow it."""
     from turnlens.data.inspection import takes_turns
-    from turnlens.data.reading.pauses import parts_of
-    from turnlens.data.reading.source import BadRow
+    from turnlens.formats.conversation_splitting import parts_of
+    from turnlens.formats.source_file import BadRow
 
     for split_by in _SPLITS:
         try:
@@ -249,7 +249,7 @@ def _short(text: str, length: int = _SHOWN_LENGTH) -> str:
 
 
 def _advice(unknown: UnknownLayout) -> str:
-    from turnlens.data.reading.detection import EXPECTED_LINES, NAME_COLUMNS
+    from turnlens.formats.detection import EXPECTED_LINES, NAME_COLUMNS
 
     if unknown.layout.columns is not None:
         return "name its columns as shown above"
@@ -257,7 +257,7 @@ def _advice(unknown: UnknownLayout) -> str:
 
 
 def _print_layout(unknown: UnknownLayout, data: list[Path], reading: Reading) -> None:
-    from turnlens.data.formats import FORMATS
+    from turnlens.formats import FORMATS
 
     layout = unknown.layout
     if layout.examples:

@@ -38,14 +38,14 @@ def label(
 
     Example: `turnlens label new.jsonl --groups chats.store --output labels.parquet`
     """
-    from turnlens.explorer.tables import check_table, write_table
+    from turnlens.report.tables import check_table, write_table
 
     check_table(output, force)
     reading.check(data, output)
     quiet_transformers()
     leave_out_pandas()
     use_one_thread()
-    from turnlens.explorer import label as label_messages
+    from turnlens.report import label as label_messages
 
     with only_writer(output):
         table = label_messages(reading.rows(data), groups=groups, encoder=model, seed=seed)

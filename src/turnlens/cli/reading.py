@@ -18,8 +18,8 @@ from turnlens.cli.groups import takes
 if TYPE_CHECKING:
     from datasets import Dataset
 
-    from turnlens.data.reading.detection import UnknownLayout
-    from turnlens.data.reading.options import ReadingOptions
+    from turnlens.data.read_options import ReadingOptions
+    from turnlens.formats.detection import UnknownLayout
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,13 @@ class Reading:
     @property
     def options(self) -> ReadingOptions:
         """These options, parsed and checked."""
-        from turnlens.data.reading.options import ReadingOptions
+        from turnlens.data.read_options import ReadingOptions
 
         return ReadingOptions.of(**self.arguments)
 
     def check(self, paths: str | os.PathLike[str] | list[Path], output: Path | None = None) -> None:
         """Raise those errors of `read` that can be found without reading, before anything slow is loaded."""
-        from turnlens.data.reading.files import check_apart, find_files
+        from turnlens.formats.input_files import check_apart, find_files
 
         if output is not None:
             check_apart(output, paths)
@@ -87,8 +87,8 @@ class Reading:
         doubt, these are told and read.
         """
         from turnlens.data.conversations import read_conversations
-        from turnlens.data.reading.detection import UnknownLayout
-        from turnlens.data.reading.files import check_apart
+        from turnlens.formats.detection import UnknownLayout
+        from turnlens.formats.input_files import check_apart
 
         if output is not None:
             check_apart(output, paths)
@@ -100,8 +100,8 @@ class Reading:
 
     def files_by_name(self, paths: list[Path], id_key: bytes | None = None) -> dict[str, str]:
         """The files by the beginning of the ids that their conversations get if they have none."""
-        from turnlens.data.reading.loop import files_by_name
-        from turnlens.data.reading.options import ReadingOptions
+        from turnlens.data.conversation_reader import files_by_name
+        from turnlens.data.read_options import ReadingOptions
 
         return files_by_name(paths, ReadingOptions.of(**{**self.arguments, **self._keyed(id_key)}))
 
@@ -113,7 +113,7 @@ class Reading:
     def rows(self, paths: str | os.PathLike[str] | list[Path]) -> Iterator[dict[str, Any]]:
         """The same conversations one at a time, without `datasets`, which takes a second to load."""
         from turnlens.data.conversations import iterate_conversations
-        from turnlens.data.reading.detection import UnknownLayout
+        from turnlens.formats.detection import UnknownLayout
 
         rows = iterate_conversations(paths, **self.arguments)
         try:

@@ -62,9 +62,9 @@ def reply(
     """
     quiet_transformers()
     use_one_thread()
-    from turnlens.replies.candidates import read_candidates
-    from turnlens.replies.reply_model import ReplyModel, next_speaker
+    from turnlens.encoders.reply_model import ReplyModel, next_speaker
     from turnlens.store.opening import store_encoder
+    from turnlens.store.reply_candidates import read_candidates
 
     if json_file is not None:
         check_file(json_file, force)

@@ -297,7 +297,7 @@ def reindex(
 
 def _refuse_tables_of_groups(data: list[Path], reading: Reading, store: str) -> None:
     """Refuse a table that turnlens has written, whose rows would take the place of whole conversations."""
-    from turnlens.data.reading.files import find_files
+    from turnlens.formats.input_files import find_files
     from turnlens.store.exported import is_table_of_groups
 
     for file in find_files(data, reading.format):

@@ -209,7 +209,7 @@ def train(
     note(f"Starting from {encoder or chosen.starts_from}.")
     began = time.monotonic()
     if engine == "ray":
-        from turnlens.distributed.ray_training import train_on_ray
+        from turnlens.scale.ray_training import train_on_ray
 
         _check_for_workers(chosen, data)
         train_on_ray(work, workers, resume)

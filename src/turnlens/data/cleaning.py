@@ -7,8 +7,8 @@ from typing import Any
 
 import datasets
 
+from turnlens.data.conversation_source import Given
 from turnlens.data.conversations import read_conversations
-from turnlens.data.reading.given import Given
 
 
 def merge_consecutive_messages(data: Given, *, separator: str = " ") -> datasets.Dataset:

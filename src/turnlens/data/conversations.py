@@ -26,18 +26,18 @@ from typing_extensions import Unpack
 from turnlens._compat import datasets_cache
 from turnlens._utils.files import atomic_path, check_file, discard, is_standard, only_writer, put_in_order
 from turnlens._utils.strict_json import strict_json
-from turnlens.data.formats import FORMATS
+from turnlens.data.arrow_file import arrow_table, write_arrow
+from turnlens.data.conversation_reader import SkippedRows, read_rows, read_sources
+from turnlens.data.conversation_source import ROW, Given, GivenSource, in_python
 from turnlens.data.messages import Messages, checked_messages
-from turnlens.data.reading.archives import shown
-from turnlens.data.reading.arrow_file import arrow_table, write_arrow
-from turnlens.data.reading.companions import companions_in
-from turnlens.data.reading.files import check_apart, find_files, is_paths
-from turnlens.data.reading.folders import states_of
-from turnlens.data.reading.given import ROW, Given, GivenSource, in_python
-from turnlens.data.reading.loop import SkippedRows, read_rows, read_sources
-from turnlens.data.reading.options import ReadingOptions, ReadOptions
-from turnlens.data.reading.standard_input import is_spooled
+from turnlens.data.read_options import ReadingOptions, ReadOptions
 from turnlens.errors import ConversationError
+from turnlens.formats import FORMATS
+from turnlens.formats.archives import shown
+from turnlens.formats.folders import states_of
+from turnlens.formats.input_files import check_apart, find_files, is_paths
+from turnlens.formats.sidecar_files import companions_in
+from turnlens.formats.standard_input import is_spooled
 
 if TYPE_CHECKING:
     from datasets import Dataset

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from turnlens.data.reading.parts import plain_message
-from turnlens.data.reading.source import BadRow
 from turnlens.errors import ConversationError
+from turnlens.formats.message_layouts import plain_message
+from turnlens.formats.source_file import BadRow
 
 Message = dict[str, Any]
 Messages = Sequence[Message]

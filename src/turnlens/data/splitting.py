@@ -6,8 +6,8 @@ from hashlib import blake2b
 
 import datasets
 
+from turnlens.data.conversation_source import Given
 from turnlens.data.conversations import read_conversations
-from turnlens.data.reading.given import Given
 
 
 def split_conversations(

@@ -18,9 +18,8 @@ from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
 from typing_extensions import override
 
+from turnlens.data.conversation_source import Given
 from turnlens.data.conversations import messages_of
-from turnlens.data.reading.files import is_missing
-from turnlens.data.reading.given import Given
 from turnlens.encoders.added_weights import restore_added_weights
 from turnlens.encoders.centre import CENTRE_FILE, Centre, check_centre, read_centre, write_centre
 from turnlens.encoders.conversations import encode_conversations
@@ -30,6 +29,7 @@ from turnlens.encoders.inference import Half
 from turnlens.encoders.messages import encode_messages
 from turnlens.encoders.rendering import Keep
 from turnlens.encoders.reply_head import HEAD_FILE, ReplyHead, check_head, read_head, write_head
+from turnlens.formats.input_files import is_missing
 
 if TYPE_CHECKING:
     from turnlens.encoders.vector_cache import VectorCache

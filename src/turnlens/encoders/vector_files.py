@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from turnlens._utils.csv_cells import without_formula
 from turnlens._utils.files import atomic_path, check_file, is_standard
-from turnlens.data.reading.files import check_apart
+from turnlens.formats.input_files import check_apart
 
 _VECTOR = "vector"
 

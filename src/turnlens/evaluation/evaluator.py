@@ -13,8 +13,8 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 from torch import nn
 from typing_extensions import override
 
+from turnlens.data.conversation_source import Given
 from turnlens.data.conversations import read_conversations
-from turnlens.data.reading.given import Given
 from turnlens.evaluation.loading import load_task
 from turnlens.evaluation.task import Task
 from turnlens.evaluation.tasks import find_task

@@ -10,8 +10,8 @@ from typing import Any
 
 from datasets import Dataset
 
+from turnlens.data.conversation_source import Given
 from turnlens.data.conversations import read_conversations
-from turnlens.data.reading.given import Given
 from turnlens.errors import ConversationError
 from turnlens.evaluation.load_settings import LoadSettings
 from turnlens.evaluation.task import Task

@@ -10,8 +10,8 @@ from typing import Any
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
+from turnlens.data.conversation_source import Given
 from turnlens.data.conversations import read_conversations
-from turnlens.data.reading.given import Given
 from turnlens.encoders.loading import load_encoder
 from turnlens.evaluation.levels import Encoder
 from turnlens.evaluation.loading import load_task

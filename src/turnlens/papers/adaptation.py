@@ -31,11 +31,11 @@ from typing_extensions import override
 
 from turnlens._compat import loaded_from
 from turnlens._utils.settings import check_positive
-from turnlens.collators.texts import text_key
 from turnlens.data.fingerprint import fingerprint
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.identity import encoder_source
 from turnlens.encoders.transformer import transformer_of
+from turnlens.training.collators.texts import text_key
 from turnlens.training.precision import runs_in_bf16
 from turnlens.training.recipes.base import EncoderRecipe, Recipe
 from turnlens.training.recipes.settings import Schedule, replace_settings

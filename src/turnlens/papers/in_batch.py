@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from turnlens.losses.in_batch import InBatchSettings, check_batch_size
 from turnlens.papers.adaptation import AdaptedRecipe
+from turnlens.training.losses.in_batch import InBatchSettings, check_batch_size
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from turnlens.collators.texts import Row, TextCollator
 from turnlens.encoders.contexts import joined_context, newest_words_kept
+from turnlens.training.collators.texts import Row, TextCollator
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from pydantic_core import from_json, to_json
 from starlette.types import Receive, Scope, Send
 
 import turnlens
-from turnlens.explorer.overview import read_overview
+from turnlens.report.overview import read_overview
 from turnlens.service.errors import Refusal, invalid_request
 from turnlens.service.keys import Key
 from turnlens.service.routes.search import SearchRequest, search

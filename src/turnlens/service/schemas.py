@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
-from turnlens.data.reading.parts import plain_message
+from turnlens.formats.message_layouts import plain_message
 
 
 class Request(BaseModel):

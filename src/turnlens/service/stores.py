@@ -16,7 +16,7 @@ from turnlens.service.keys import Key
 from turnlens.service.threads import BoundedThreads
 
 if TYPE_CHECKING:
-    from turnlens.explorer.labelling import Labeller
+    from turnlens.report.labelling import Labeller
     from turnlens.store import ConversationStore
     from turnlens.store.encoding import StoreEncoder
 
@@ -51,7 +51,7 @@ class OpenStore:
     _labellers: dict[int, Labeller] = field(default_factory=dict)  # of the file of groups, by its time of change
 
     def labelled(self, vectors: FloatArray, roles: Sequence[str]) -> list[dict[str, Any]]:
-        """The group of each message of a conversation, as `turnlens.explorer.label` finds it.
+        """The group of each message of a conversation, as `turnlens.report.label` finds it.
 
         Args:
             vectors: The vectors of the messages (messages, dim).
@@ -60,7 +60,7 @@ class OpenStore:
         Raises:
             ValueError: The store has no groups, or they were found with another encoder.
         """
-        from turnlens.explorer.labelling import Labeller
+        from turnlens.report.labelling import Labeller
 
         self.reader.encoder()  # refuses vectors of another encoder than the store's of today
         changed = Labeller.changed(self.reader)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from turnlens._utils.texts import listed
-from turnlens.data.reading.files import is_paths
+from turnlens.formats.input_files import is_paths
 from turnlens.store.adding import add_batch, batches, delete_conversations
 from turnlens.store.annotations import (
     Annotation,
@@ -35,7 +35,7 @@ from turnlens.store.store_reader import StoreReader
 from turnlens.store.tables import Reader, Transaction, create_store, transaction
 
 if TYPE_CHECKING:
-    from turnlens.data.reading.given import Given
+    from turnlens.data.conversation_source import Given
     from turnlens.store.encoding import StoreEncoder
     from turnlens.store.opening import Encoder
 
@@ -183,9 +183,9 @@ class ConversationStore(StoreReader):
                 the name of its file, and the store has another conversation under it; nothing was added.
             StoreError: The store is read-only, or another process is writing to it.
         """
+        from turnlens.data.conversation_reader import files_by_name
         from turnlens.data.conversations import rows_of
-        from turnlens.data.reading.loop import files_by_name
-        from turnlens.data.reading.options import ReadingOptions
+        from turnlens.data.read_options import ReadingOptions
 
         with self._changes() as changes:
             if is_paths(data):

@@ -19,7 +19,7 @@ from turnlens.encoders.long_texts import starts_of
 from turnlens.encoders.message_pooling import encode_from_messages, message_tokens, pool_messages
 from turnlens.encoders.messages import encode_messages, usual_kind
 from turnlens.encoders.quick import FEW, WORTH_LOADING, QuickEncoder
-from turnlens.replies.reply_model import ReplyModel, next_speaker
+from turnlens.encoders.reply_model import ReplyModel, next_speaker
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

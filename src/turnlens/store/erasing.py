@@ -18,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from turnlens._utils.files import atomic_path
+from turnlens._utils.names import GROUPS_FILE
 from turnlens.store.adding import delete_conversations
 from turnlens.store.damage import naming_damage
 from turnlens.store.indexing import RETENTION, tidy
@@ -27,7 +28,6 @@ from turnlens.store.state import write_state
 from turnlens.store.tables import FIRST_FOLDER, Transaction, create_tables, transaction
 from turnlens.store.text_index import add_text_index, has_text_index
 
-GROUPS_FILE = "groups.safetensors"  # the explorer's memory of groups
 FINDINGS_FILE = "report.safetensors"  # what the explorer has computed about each message and conversation
 OVERVIEW_FILE = "groups.json"  # its groups in brief
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from turnlens.data.reading.damage import DAMAGE
-from turnlens.data.reading.source import BadRow, Source, parse_record
 from turnlens.errors import ConversationError
+from turnlens.formats.damaged_files import DAMAGE
+from turnlens.formats.source_file import BadRow, Source, parse_record
 from turnlens.store.records import Record
 
 # What a conversation of a sample is an example of, where its request is, and which group that is in.

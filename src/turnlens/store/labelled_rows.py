@@ -10,11 +10,11 @@ from typing import Any
 
 from turnlens._utils.csv_cells import with_formula
 from turnlens._utils.spelling import did_you_mean
-from turnlens.data.reading.damage import DAMAGE, damage_of
-from turnlens.data.reading.files import find_files, is_paths
-from turnlens.data.reading.given import Given, GivenSource
-from turnlens.data.reading.source import BadRow, Source, parse_record
+from turnlens.data.conversation_source import Given, GivenSource
 from turnlens.errors import BadRowError, ConversationError
+from turnlens.formats.damaged_files import DAMAGE, damage_of
+from turnlens.formats.input_files import find_files, is_paths
+from turnlens.formats.source_file import BadRow, Source, parse_record
 from turnlens.store.annotations import Annotation
 from turnlens.store.exported import REQUEST_TURN
 from turnlens.store.lance_table import Tables

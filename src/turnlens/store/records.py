@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from turnlens.data.messages import Message, messages_in, plain_messages, whole_messages
-from turnlens.data.reading.parts import with_system
 from turnlens.errors import ConversationError
+from turnlens.formats.message_layouts import with_system
 from turnlens.store.damage import damaged
 from turnlens.store.filters import label_entry
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from turnlens._utils.vectors import unit_vectors
 from turnlens.data.messages import Message, plain_messages
-from turnlens.data.reading.parts import instructions_apart
+from turnlens.formats.message_layouts import instructions_apart
 from turnlens.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, read_filter
 from turnlens.store.finding import by_next_speaker, find_conversations, find_messages, find_replies
 from turnlens.store.hits import ConversationHit, MessageHit, ReplyHit, StoreStats
@@ -173,7 +173,7 @@ class StoreReader:
             ValueError: There is no message, a setting is out of range, or the model does not serve the mode.
             FilterError: The filter cannot be read.
         """
-        from turnlens.replies.reply_model import next_speaker
+        from turnlens.encoders.reply_model import next_speaker
 
         _check_range(limit, offset)
         tables = self.tables()

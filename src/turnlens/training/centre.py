@@ -15,17 +15,17 @@ import turnlens
 from turnlens._utils.files import check_folder, only_writer
 from turnlens._utils.vectors import FloatArray
 from turnlens.data.cleaning import drop_empty_messages
+from turnlens.data.conversation_source import Given
 from turnlens.data.conversations import read_conversations
 from turnlens.data.drawing import draw_conversations
 from turnlens.data.fingerprint import fingerprint
 from turnlens.data.messages import Messages, texts_of
-from turnlens.data.reading.files import check_apart
-from turnlens.data.reading.given import Given
 from turnlens.encoders.centre import Centre
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.identity import encoder_source
 from turnlens.encoders.loading import as_encoder
 from turnlens.encoders.message_pooling import message_tokens, pool_messages
+from turnlens.formats.input_files import check_apart
 from turnlens.training.run import Run, Step
 from turnlens.training.saving import save_encoder
 from turnlens.training.state import TrainingState

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from turnlens.collators.texts import text_key
 from turnlens.encoders.reply_head import ReplyHead
-from turnlens.losses.composed import ComposedSettings, composed_loss, composed_ranks
+from turnlens.training.collators.texts import text_key
+from turnlens.training.losses.composed import ComposedSettings, composed_loss, composed_ranks
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ from threadpoolctl import threadpool_limits
 
 from turnlens._utils.bootstrap import bootstrap_interval
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
-from turnlens.collators.texts import text_key
 from turnlens.data.messages import Messages
 from turnlens.encoders.reply_head import ReplyHead
-from turnlens.losses.composed import composed_queries
+from turnlens.training.collators.texts import text_key
+from turnlens.training.losses.composed import composed_queries
 
 # Decides what an encoder keeps: it moves as labels do, also where messages come to mean their conversations and no
 # more, and where the answers teach what no context does, which "in_context" counts as a loss.

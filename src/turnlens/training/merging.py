@@ -10,11 +10,11 @@ from sentence_transformers import SentenceTransformer
 import turnlens
 from turnlens._utils.files import check_folder
 from turnlens._utils.texts import refuse_single
-from turnlens.data.reading.files import check_apart
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.identity import encoder_source
 from turnlens.encoders.loading import as_encoder, load_encoder
 from turnlens.encoders.transformer import use_mean_pooling
+from turnlens.formats.input_files import check_apart
 from turnlens.training.interpolation import merge_weights
 from turnlens.training.saving import save_encoder
 

@@ -25,9 +25,9 @@ from turnlens.encoders.embed import (
 from turnlens.encoders.identity import encoder_source, weights_digest
 from turnlens.encoders.loading import load_encoder
 from turnlens.encoders.reply_head import ReplyHead
-from turnlens.losses.composed import ComposedSettings
 from turnlens.training.embedded_messages import EmbeddedMessages
 from turnlens.training.interpolation import interpolate_weights
+from turnlens.training.losses.composed import ComposedSettings
 from turnlens.training.recipes.reply_head_settings import ReplyHeadSettings
 from turnlens.training.run import Run, Step
 from turnlens.training.state import TrainingState

@@ -16,13 +16,13 @@ import turnlens
 from turnlens._utils.files import check_folder
 from turnlens._utils.names import DEFAULT_METHOD, METHODS, PUBLISHED
 from turnlens._utils.runs import process_state
+from turnlens.data.conversation_source import Given
 from turnlens.data.conversations import read_conversations
-from turnlens.data.reading.files import check_apart
-from turnlens.data.reading.given import Given
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.embed import holds_vectors
 from turnlens.encoders.identity import encoder_source
 from turnlens.encoders.loading import as_encoder
+from turnlens.formats.input_files import check_apart
 from turnlens.training.recipes import Recipe, get_recipe
 from turnlens.training.run import Run
 from turnlens.training.saving import save_encoder

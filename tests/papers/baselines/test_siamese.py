@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from turnlens.collators.texts import TextCollator
 from turnlens.papers.baselines.siamese import SiameseLoss, SiameseSettings
 from turnlens.papers.joined_contexts import JoinedContextCollator
+from turnlens.training.collators.texts import TextCollator
 
 
 def features_of(encoder, conversations, joined: int = 0) -> list[dict[str, torch.Tensor]]:

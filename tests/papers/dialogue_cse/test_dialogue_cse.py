@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from closeness import assert_same_vectors
-from turnlens.collators.texts import TextCollator
 from turnlens.encoders.forward import TokenSlice, encode_sliced
 from turnlens.papers.dialogue_cse.loss import (
     DialogueCSELoss,
@@ -15,6 +14,7 @@ from turnlens.papers.dialogue_cse.loss import (
     context_aware_embeddings,
     context_turns_of,
 )
+from turnlens.training.collators.texts import TextCollator
 from turnlens.training.freezing import frozen_lower_layers
 
 Tokens = list[Tensor]  # one (n_i, d) matrix per turn

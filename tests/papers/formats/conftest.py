@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.data.conftest import own_cache
+from fresh_cache import own_cache
 
 __all__ = ["own_cache"]

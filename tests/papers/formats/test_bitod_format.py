@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.data.format_cases import read, turns, write
+from format_cases import read, turns, write
 from turnlens.errors import ConversationError
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.data.format_cases import read, turns, write
+from format_cases import read, turns, write
 
 
 def test_dailydialog(tmp_path: Path) -> None:

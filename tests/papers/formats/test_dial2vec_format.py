@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.data.format_cases import read, turns, write
+from format_cases import read, turns, write
 from turnlens.errors import ConversationError
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.data.format_cases import read, write
+from format_cases import read, write
 from turnlens.errors import ConversationError
 
 HEADER = "session_id\tuser_id\twaiter_send\tis_transfer\tis_repeat\tcontent\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.data.format_cases import read, write
+from format_cases import read, write
 from turnlens.data.conversations import read_conversations
 from turnlens.errors import ConversationError
 from turnlens.evaluation.messages.semantic_retrieval import build_retrieval_task

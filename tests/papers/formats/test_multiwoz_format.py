@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.data.format_cases import MULTIWOZ_ROWS, multiwoz_file, read, turns, write
+from format_cases import MULTIWOZ_ROWS, multiwoz_file, read, turns, write
 from turnlens.data.conversations import convert_conversations
 from turnlens.errors import ConversationError
 

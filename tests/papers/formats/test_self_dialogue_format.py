@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from tests.data.format_cases import read, turns
+from format_cases import read, turns
 
 
 def test_self_dialogue(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.data.format_cases import read, turns, write
+from format_cases import read, turns, write
 
 
 def sgd_turn(speaker: str, utterance: str, *intents: tuple[str, str]) -> dict[str, Any]:

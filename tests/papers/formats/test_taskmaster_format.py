@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.data.format_cases import read, turns, write
+from format_cases import read, turns, write
 
 
 def test_taskmaster(tmp_path: Path) -> None:

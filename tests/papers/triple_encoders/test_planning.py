@@ -8,9 +8,9 @@ import torch
 from transformers import GPT2LMHeadModel
 
 from closeness import rounding
+from turnlens.encoders.reply_model import ReplyModel
 from turnlens.papers.generation import generate_candidates
 from turnlens.papers.triple_encoders.planning import bi_plan_scores, rank, triple_plan_scores
-from turnlens.replies.reply_model import ReplyModel
 
 CONTEXT = [
     {"role": "user", "content": "hello"},

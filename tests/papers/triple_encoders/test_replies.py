@@ -8,11 +8,11 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from closeness import assert_same_vectors, rounding
+from turnlens.encoders.reply_model import ReplyModel
+from turnlens.encoders.reply_scores import bi_query, inner_products
 from turnlens.papers.triple_encoders import scores as module
 from turnlens.papers.triple_encoders.replies import encode_turns
 from turnlens.papers.triple_encoders.scores import inverse_pair_norms, max_scores, triple_query
-from turnlens.replies.reply_model import ReplyModel
-from turnlens.replies.scores import bi_query, inner_products
 
 TURNS = [
     ("hello", "user"),
@@ -232,7 +232,7 @@ def test_a_bi_encoder_sums_cosines_only(tiny_encoder, with_views) -> None:
 
 @pytest.mark.parametrize("mode", ["average", "max", "bi"])
 def test_candidates_in_a_mapped_file_and_in_half_precision(triple, tmp_path: Path, mode, monkeypatch) -> None:
-    monkeypatch.setattr("turnlens.replies.scores._ROWS_CONVERTED", 16)
+    monkeypatch.setattr("turnlens.encoders.reply_scores._ROWS_CONVERTED", 16)
     generator = np.random.default_rng(0)
     candidates = generator.normal(size=(50, 32)).astype(np.float32)
     candidates /= np.linalg.norm(candidates, axis=1, keepdims=True)

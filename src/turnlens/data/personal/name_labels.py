@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from turnlens.data.reading.headings import plain_name
+from turnlens.formats.column_names import plain_name
 
 _PEOPLE = (
     "name agent user author sender speaker requester assignee owner contact customer client caller operator employee "

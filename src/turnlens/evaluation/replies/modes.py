@@ -11,12 +11,12 @@ import torch
 from turnlens._utils.names import NEXT_MESSAGE_MODES
 from turnlens._utils.vectors import FloatArray, IntArray, unit_vectors
 from turnlens.encoders.reply_head import ReplyHead
+from turnlens.encoders.reply_scores import bi_query
 from turnlens.evaluation.bm25 import bm25_scorer
 from turnlens.evaluation.conversations.ranking import on_grid
 from turnlens.evaluation.replies.depths import Depth, all_turns, context_turns
 from turnlens.evaluation.replies.sequences import EmbeddedSequences
 from turnlens.evaluation.scoring import unit_rows
-from turnlens.replies.scores import bi_query
 
 # Some contexts of a depth, and what `Modes.contexts` gives for them -> the scores of the depth's candidates,
 # (contexts, candidates).

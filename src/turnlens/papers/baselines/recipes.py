@@ -9,13 +9,13 @@ from datasets import Dataset
 from typing_extensions import override
 
 from turnlens._utils.settings import check_positive
-from turnlens.collators.texts import TextCollator
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.papers.baselines.siamese import SiameseLoss, SiameseSettings
 from turnlens.papers.baselines.single_vector import SingleVectorLoss, SingleVectorSettings
 from turnlens.papers.citations import CONVERT
 from turnlens.papers.in_batch import InBatch
 from turnlens.papers.joined_contexts import JoinedContextCollator
+from turnlens.training.collators.texts import TextCollator
 from turnlens.training.recipes.base import Inputs
 
 

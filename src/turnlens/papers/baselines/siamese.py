@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from turnlens.encoders.forward import encode_sliced, full_precision, sliced_means, take
-from turnlens.losses.base import ConversationLoss
-from turnlens.losses.in_batch import InBatchSettings, batch_softmax
 from turnlens.papers import citations
+from turnlens.training.losses.base import ConversationLoss
+from turnlens.training.losses.in_batch import InBatchSettings, batch_softmax
 
 
 def of_previous_turn(texts: Tensor, conversation: Tensor) -> Tensor:
@@ -41,7 +41,7 @@ class SiameseSettings(InBatchSettings):
 class SiameseLoss(ConversationLoss[SiameseSettings]):
     """Dot product of context and transformed response, softmax over the responses of the batch.
 
-    Takes the features of `turnlens.collators.TextCollator`, or for ``context="multi"`` those of
+    Takes the features of `turnlens.training.collators.TextCollator`, or for ``context="multi"`` those of
     `turnlens.papers.JoinedContextCollator`.
 
     Args:

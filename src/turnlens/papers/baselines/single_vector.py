@@ -16,10 +16,10 @@ from typing_extensions import override
 
 from turnlens._utils.settings import check_positive
 from turnlens.encoders.forward import encode_sliced, full_precision, sliced_means, take
-from turnlens.losses.base import ConversationLoss
-from turnlens.losses.in_batch import InBatchSettings, batch_softmax
 from turnlens.papers import citations
 from turnlens.papers.baselines.siamese import of_previous_turn
+from turnlens.training.losses.base import ConversationLoss
+from turnlens.training.losses.in_batch import InBatchSettings, batch_softmax
 
 
 @dataclass(frozen=True)

@@ -54,9 +54,9 @@ def plan(
     """
     quiet_transformers()
     from turnlens.encoders.loading import load_encoder
+    from turnlens.encoders.reply_model import ReplyModel, next_speaker
     from turnlens.papers.triple_encoders.planning import rank
-    from turnlens.replies.candidates import read_candidates
-    from turnlens.replies.reply_model import ReplyModel, next_speaker
+    from turnlens.store.reply_candidates import read_candidates
 
     if json_file is not None:
         check_file(json_file, force)

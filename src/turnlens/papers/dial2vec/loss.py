@@ -24,9 +24,9 @@ from typing_extensions import override
 from turnlens._utils.settings import Settings, check_positive
 from turnlens.encoders.forward import full_precision, take
 from turnlens.encoders.rows import encode_rows
-from turnlens.losses.base import ConversationLoss
-from turnlens.losses.in_batch import process_mean
 from turnlens.papers import citations
+from turnlens.training.losses.base import ConversationLoss
+from turnlens.training.losses.in_batch import process_mean
 
 
 def self_representation(tokens: Tensor, speaker: Tensor) -> Tensor:

@@ -23,9 +23,9 @@ from typing_extensions import override
 
 from turnlens._utils.settings import check_positive
 from turnlens.encoders.forward import TokenSlice, encode_sliced, full_precision, sliced_means, take
-from turnlens.losses.base import ConversationLoss
-from turnlens.losses.in_batch import InBatchSettings, Turns, among, cross_entropy, process_mean
 from turnlens.papers import citations
+from turnlens.training.losses.base import ConversationLoss
+from turnlens.training.losses.in_batch import InBatchSettings, Turns, among, cross_entropy, process_mean
 
 Aggregation = Literal["mean", "attention"]
 ContextCount = Literal["each-side", "in-all"]
@@ -113,8 +113,8 @@ class DialogueCSESettings(InBatchSettings):
 class DialogueCSELoss(ConversationLoss[DialogueCSESettings]):
     """Contrast each response's context-aware with its context-free embedding, against other conversations' responses.
 
-    Takes the features of `turnlens.collators.TextCollator`. Every distinct text of the batch is encoded once; all
-    pairs of contexts and responses are scored by algebra, so more negatives cost nothing.
+    Takes the features of `turnlens.training.collators.TextCollator`. Every distinct text of the batch is encoded once;
+    all pairs of contexts and responses are scored by algebra, so more negatives cost nothing.
 
     Args:
         model: The encoder, pooled by the mean.

@@ -10,7 +10,6 @@ from typing_extensions import override
 
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.folders import BASE_ENCODER
-from turnlens.losses.in_batch import Negatives
 from turnlens.papers.adaptation import Adaptation
 from turnlens.papers.dialogue_cse.loss import TurnWeights
 from turnlens.papers.dialogue_cse.recipe import DialogueCSE
@@ -22,6 +21,7 @@ from turnlens.papers.dialogue_cse.response_negatives import (
 )
 from turnlens.papers.pieces import PieceCollator, cut_samples
 from turnlens.papers.utterance_pool import UtterancePool
+from turnlens.training.losses.in_batch import Negatives
 from turnlens.training.recipes.base import Inputs
 
 

@@ -8,11 +8,11 @@ from typing import ClassVar
 from datasets import Dataset
 from typing_extensions import override
 
-from turnlens.collators.texts import TextCollator
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.papers.citations import DIALOGUE_CSE
 from turnlens.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings
 from turnlens.papers.in_batch import InBatch
+from turnlens.training.collators.texts import TextCollator
 from turnlens.training.recipes.base import Inputs
 
 

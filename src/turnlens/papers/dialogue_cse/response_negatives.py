@@ -12,9 +12,9 @@ from datasets import Dataset
 from torch import Tensor
 from typing_extensions import override
 
-from turnlens.collators.texts import Row, TextCollator
 from turnlens.data.messages import Message
 from turnlens.papers.utterance_pool import UtterancePool
+from turnlens.training.collators.texts import Row, TextCollator
 
 _TRIES = 100
 

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from turnlens.data.reading.format import Format, Head
-from turnlens.data.reading.source import BadRow, Source
+from turnlens.formats.format import Format, Head
+from turnlens.formats.source_file import BadRow, Source
 from turnlens.papers.formats.numbered import Line, blocks, without_number
 
 _TITLE = "_BOOK_TITLE_ :"

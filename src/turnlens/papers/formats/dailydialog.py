@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnlens.data.reading.format import Format, Head
-from turnlens.data.reading.source import BadRow, Source, parse_text
+from turnlens.formats.format import Format, Head
+from turnlens.formats.source_file import BadRow, Source, parse_text
 
 _TURN_END = "__eou__"
 

@@ -27,8 +27,8 @@ from collections.abc import Hashable, Iterator
 from itertools import chain, groupby
 from typing import Any
 
-from turnlens.data.reading.format import Format, Head
-from turnlens.data.reading.source import BadRow, Source
+from turnlens.formats.format import Format, Head
+from turnlens.formats.source_file import BadRow, Source
 
 _ROLES = {"0": "user", "1": "assistant"}
 _NO_TOPIC = "0"

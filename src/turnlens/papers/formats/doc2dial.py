@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from turnlens.data.reading.format import Format, Head
-from turnlens.data.reading.source import Source, parse_record
 from turnlens.errors import ConversationError
+from turnlens.formats.format import Format, Head
+from turnlens.formats.source_file import Source, parse_record
 
 _ROLES = {"user": "user", "agent": "assistant"}
 _DEPTH = 4  # dial_data, domain, document, and the array of dialogues

@@ -19,8 +19,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from turnlens.data.reading.format import Format, Head
-from turnlens.data.reading.source import BadRow, Source, parse_text
+from turnlens.formats.format import Format, Head
+from turnlens.formats.source_file import BadRow, Source, parse_text
 
 _ROLES = {"0": "user", "1": "assistant"}
 _SPEAKERS = re.compile(r"[01|]*-[01]-[01|]*")

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from turnlens.data.reading.format import Format, Head
-from turnlens.data.reading.source import BadRow, Source
 from turnlens.errors import ConversationError
+from turnlens.formats.format import Format, Head
+from turnlens.formats.source_file import BadRow, Source
 
 _ROLES = {"0": "user", "1": "assistant"}
 _NEEDED = ("session_id", "waiter_send", "content")

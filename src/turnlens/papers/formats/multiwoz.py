@@ -13,8 +13,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from turnlens.data.reading.format import Format, Head
-from turnlens.data.reading.source import Source, parse_record
+from turnlens.formats.format import Format, Head
+from turnlens.formats.source_file import Source, parse_record
 from turnlens.papers.formats import sgd
 
 _NO_DOMAINS = ("message", "topic")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from turnlens.data.reading.source import BadRow, Source
+from turnlens.formats.source_file import BadRow, Source
 
 Line = tuple[int, str]
 

@@ -10,8 +10,8 @@ import re
 from itertools import count, takewhile
 from typing import Any
 
-from turnlens.data.reading.format import Format, Head
-from turnlens.data.reading.source import Source, parse_record
+from turnlens.formats.format import Format, Head
+from turnlens.formats.source_file import Source, parse_record
 
 
 def convert(raw: Any, source: Source) -> dict[str, Any]:

@@ -13,13 +13,13 @@ from sentence_transformers import SentenceTransformer
 from turnlens._utils.texts import listed
 from turnlens._utils.vectors import unit_vectors
 from turnlens.data.messages import Message
+from turnlens.encoders.composed_context import ComposedContext
 from turnlens.encoders.head_arrays import HeadArrays
 from turnlens.encoders.messages import encode_messages
+from turnlens.encoders.reply_model import ComposedReplies, ReplyModel
 from turnlens.papers.triple_encoders.replies import TripleReplies, encode_turns
 from turnlens.papers.triple_encoders.scores import inverse_pair_norms
 from turnlens.papers.triple_encoders.views import encode_view
-from turnlens.replies.composed import ComposedContext
-from turnlens.replies.reply_model import ComposedReplies, ReplyModel
 
 
 def bi_plan_scores(candidates: np.ndarray, goal: np.ndarray) -> np.ndarray:

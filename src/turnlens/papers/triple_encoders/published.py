@@ -15,13 +15,13 @@ from typing_extensions import override
 
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.folders import BASE_ENCODER
-from turnlens.losses.in_batch import Negatives
 from turnlens.papers.pieces import PieceCollator, cut_windows
 from turnlens.papers.triple_encoders.collator import TurnOrderCollator
 from turnlens.papers.triple_encoders.corpus_negatives import CorpusNegatives
 from turnlens.papers.triple_encoders.recipe import C3L, CCL, TurnOrder
 from turnlens.papers.triple_encoders.views import TokenOrder
 from turnlens.papers.utterance_pool import UtterancePool
+from turnlens.training.losses.in_batch import Negatives
 
 _PAIRS = "AllNLI.tsv.gz"  # as it is distributed, in the folder where the training is started
 

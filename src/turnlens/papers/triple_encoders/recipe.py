@@ -18,7 +18,6 @@ from turnlens._utils.levels import LevelName
 from turnlens._utils.settings import check_positive
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.transformer import transformer_of
-from turnlens.losses.in_batch import Negatives
 from turnlens.papers import citations
 from turnlens.papers.adaptation import AdaptedRecipe
 from turnlens.papers.triple_encoders.c3l import C3LLoss, C3LSettings
@@ -28,6 +27,7 @@ from turnlens.papers.triple_encoders.nli import read_nli
 from turnlens.papers.triple_encoders.nli_collator import CONVERSATIONS, PAIRS, MixedCollator
 from turnlens.papers.triple_encoders.turn_order import TurnOrderSettings
 from turnlens.papers.triple_encoders.views import TokenOrder, add_views, token_rows, views_of
+from turnlens.training.losses.in_batch import Negatives
 from turnlens.training.recipes.base import Inputs
 
 

@@ -13,10 +13,10 @@ from sentence_transformers import SentenceTransformer
 from typing_extensions import override
 
 from turnlens._utils.vectors import unit_vectors
+from turnlens.encoders.reply_model import ReplyModel, RunningConversation, Turn
+from turnlens.encoders.reply_scores import bi_query
 from turnlens.papers.triple_encoders.scores import first_row, inverse_pair_norms, max_scores, pairs_from
 from turnlens.papers.triple_encoders.views import View, encode_view, views_of
-from turnlens.replies.reply_model import ReplyModel, RunningConversation, Turn
-from turnlens.replies.scores import bi_query
 
 # Mode -> only pairs whose later turn is among this many last ones; None for all.
 LAST_ROWS: dict[str, int | None] = {"average": None, "last-1": 1, "last-2": 2, "last-3": 3, "last-4": 4}

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from turnlens._utils.vectors import unit_vectors
-from turnlens.replies.scores import (
+from turnlens.encoders.reply_scores import (
     checked_candidates,
     checked_context,
     common_precision,

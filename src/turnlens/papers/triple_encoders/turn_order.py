@@ -21,9 +21,9 @@ from typing_extensions import override
 
 from turnlens._utils.settings import Settings
 from turnlens.encoders.forward import encode_sliced, full_precision, sliced_means, take
-from turnlens.losses.base import ConversationLoss
-from turnlens.losses.in_batch import Negatives, check_negatives, process_mean
 from turnlens.papers.triple_encoders.views import views_of
+from turnlens.training.losses.base import ConversationLoss
+from turnlens.training.losses.in_batch import Negatives, check_negatives, process_mean
 
 _TINY = 1e-12
 # Positions times options that "batch" may take in a step: three times those of a default batch of task dialogues.

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from turnlens._utils.vectors import FloatArray
 from turnlens.data.messages import Messages
-from turnlens.replies.reply_model import ReplyModel, next_speaker
+from turnlens.encoders.reply_model import ReplyModel, next_speaker
 from turnlens.service.authentication import key_of
 from turnlens.service.errors import Refusal
 from turnlens.service.parsing import body_of

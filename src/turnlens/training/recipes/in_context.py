@@ -10,23 +10,23 @@ from datasets import Dataset
 from typing_extensions import override
 
 from turnlens._utils.vectors import FloatArray, unit_vectors
-from turnlens.collators.messages import MessageCollator
-from turnlens.collators.texts import TextCollator
 from turnlens.data.drawing import draw_conversations
 from turnlens.data.messages import Messages, texts_of
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.history import add_surroundings
 from turnlens.encoders.in_context import encode_in_context
 from turnlens.encoders.messages import encode_messages
-from turnlens.losses.base import CosineSettings
-from turnlens.losses.in_context import InContextLoss
+from turnlens.training.collators.messages import MessageCollator
+from turnlens.training.collators.texts import TextCollator
+from turnlens.training.losses.base import CosineSettings
+from turnlens.training.losses.in_context import InContextLoss
 from turnlens.training.precision import half_precision
 from turnlens.training.recipes.base import EncoderRecipe, Inputs
 
 
 @dataclass(frozen=True)
 class InContext(EncoderRecipe, CosineSettings):
-    """The temperature is that of `turnlens.losses.CosineSettings`; ``batch_size`` counts messages.
+    """The temperature is that of `turnlens.training.losses.CosineSettings`; ``batch_size`` counts messages.
 
     Attributes:
         sample: Learn from this many conversations, drawn at random. All of them are read before the first step.

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from turnlens._utils.settings import check_interpolation, check_positive
-from turnlens.losses.composed import ComposedSettings
-from turnlens.losses.in_batch import check_batch_size
+from turnlens.training.losses.composed import ComposedSettings
+from turnlens.training.losses.in_batch import check_batch_size
 from turnlens.training.recipes.settings import Pace
 
 
 @dataclass(frozen=True)
 class ReplyHeadSettings(Pace, ComposedSettings):
-    """The encoder stays as it is; see `turnlens.losses.ComposedSettings` for the other settings.
+    """The encoder stays as it is; see `turnlens.training.losses.ComposedSettings` for the other settings.
 
     Attributes:
         learning_rate: Learning rate of the matrices.

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datasets import Dataset
 from typing_extensions import override
 
-from turnlens.collators.texts import TextCollator
 from turnlens.data.messages import Messages
 from turnlens.encoders.conversation_encoder import ConversationEncoder
-from turnlens.losses.base import CosineSettings
-from turnlens.losses.request_answer import RequestAnswerLoss
+from turnlens.training.collators.texts import TextCollator
+from turnlens.training.losses.base import CosineSettings
+from turnlens.training.losses.request_answer import RequestAnswerLoss
 from turnlens.training.recipes.objective import Inputs, Objective
 
 

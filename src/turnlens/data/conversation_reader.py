@@ -1,0 +1,243 @@
+"""Reading checked conversations from files, one at a time."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from turnlens._utils.progress import SafeConsole, shows_progress
+from turnlens.data.read_options import OnError, ReadingOptions
+from turnlens.errors import BadRowError, ConversationError
+from turnlens.formats.archives import shown
+from turnlens.formats.checking import RowChecker
+from turnlens.formats.conversation_splitting import parts_of
+from turnlens.formats.damaged_files import DAMAGE, damage_of
+from turnlens.formats.format import Format
+from turnlens.formats.input_files import Paths, find_files
+from turnlens.formats.joined_files import joined_logs
+from turnlens.formats.source_file import OTHER_LAYOUT, BadRow, Source
+
+_log = logging.getLogger("turnlens")
+_LISTED = 20
+_SECONDS_BEFORE_PROGRESS = 2.0
+# Of `OTHER_LAYOUT`, those whose message explains the problem, or that are explained below.
+_TOLD = (BadRow, ConversationError, UnicodeDecodeError)
+
+
+@dataclass
+class SkippedRows:
+    """The rows left out while reading, with the first problems found."""
+
+    on_error: OnError
+    count: int = 0
+    kept: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, error: ConversationError) -> None:
+        """Count a problem, or raise it unless rows are to be skipped."""
+        if self.on_error == "raise":
+            raise error from None
+        self.count += 1
+        if len(self.first) < _LISTED:
+            self.first.append(str(error))
+
+    def to_json(self) -> str:
+        """The summary, to keep beside the cached rows."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> SkippedRows:
+        """A summary kept by `to_json`."""
+        return cls(**json.loads(text))
+
+    def report(self) -> None:
+        """Log the summary, if anything was skipped."""
+        if not self.count:
+            return
+        more = [f"... and {self.count - len(self.first)} more"] if self.count > len(self.first) else []
+        lines = [f"skipped {self.count} bad rows, kept {self.kept} conversations:", *self.first, *more]
+        _log.warning("\n  ".join(lines))
+
+
+def read_rows(files: Sequence[Path], options: ReadingOptions, skipped: SkippedRows) -> Iterator[dict[str, Any]]:
+    """The conversations of all files, checked and redacted; problems go to ``skipped``.
+
+    Raises:
+        ConversationError: A problem while rows must not be skipped, or no conversation is left.
+    """
+    names = default_names(files)
+    return read_sources({names[file]: Source(file, encoding=options.encoding) for file in files}, options, skipped)
+
+
+def read_sources(
+    sources: Mapping[str, Source], options: ReadingOptions, skipped: SkippedRows
+) -> Iterator[dict[str, Any]]:
+    """Like `read_rows`, but for sources by the prefix of their default ids."""
+    checker = RowChecker()
+    with _Progress(sources.values(), skipped) as progress:
+        for name, (source, chosen) in joined_logs(sources, options.format_of).items():
+            progress.start(source)
+            yield from rows_of_file(source, options, name, checker, skipped, chosen=chosen)
+    if not skipped.kept:
+        raise nothing_left([source.path for source in sources.values()], skipped)
+    skipped.report()
+
+
+def rows_of_file(
+    source: Source,
+    options: ReadingOptions,
+    name: str,
+    checker: RowChecker,
+    skipped: SkippedRows,
+    chosen: Format | None = None,
+) -> Iterator[dict[str, Any]]:
+    """The conversations of one file, checked and redacted; problems go to ``skipped``.
+
+    Args:
+        source: The file.
+        options: How it is read.
+        name: The prefix of default ids; "" if every conversation must have an id of its own.
+        checker: Remembers the labels of all files that are read together.
+        skipped: Counts what is left out and what is kept.
+        chosen: Its format, if that is known.
+
+    Raises:
+        ConversationError: A problem while rows must not be skipped.
+    """
+    try:
+        yield from _rows(source, options, name, checker, skipped, chosen)
+    except ConversationError as error:
+        skipped.add(error)
+    except tuple(DAMAGE) as error:
+        skipped.add(ConversationError(source.name, damage_of(error)))
+
+
+def _rows(
+    source: Source,
+    options: ReadingOptions,
+    name: str,
+    checker: RowChecker,
+    skipped: SkippedRows,
+    chosen: Format | None,
+) -> Iterator[dict[str, Any]]:
+    chosen, redaction = chosen or options.format_of(source), options.redaction
+    name = redaction.identifier(name) if redaction is not None else name
+    _log.info("reading %s as %s", source.name, chosen.name)
+    is_empty = True
+    for number, raw in _records(chosen, source):
+        is_empty = False
+        try:
+            converted = _converted(chosen, raw, source)
+            default_id = source.default_id(name, number) if name else ""
+            row = None if converted is None else checker.check(converted, default_id)
+            rows = [] if row is None else [row] if options.split_by is None else list(parts_of(row, options.split_by))
+        except BadRow as bad:
+            problem = redaction.text(str(bad)) if redaction is not None else str(bad)  # it is kept, and quotes the data
+            skipped.add(BadRowError(source.place(bad.number or number), problem))
+        else:
+            for row in rows:
+                skipped.kept += 1
+                yield redaction.conversation(row) if redaction is not None else row
+        source.tick()
+    if is_empty:
+        raise ConversationError(source.name, f"the file is empty; expected {chosen.layout}")
+
+
+def nothing_left(files: Sequence[str | Path], skipped: SkippedRows) -> ConversationError:
+    """The error for files of which no conversation was kept."""
+    where = ", ".join(shown(str(file)) for file in files[:3]) + (", …" if len(files) > 3 else "")
+    if not skipped.count:
+        return ConversationError(where, "none of its conversations has any text")
+    problem = f"none of its {skipped.count} rows could be read; the first problem: {skipped.first[0]}"
+    return ConversationError(where, problem)
+
+
+def default_names(files: Sequence[Path]) -> dict[Path, str]:
+    """The beginning of default ids: a file's stem, or the shortest end of its path that no other file shares."""
+    names = {file: Source(file).stem for file in files}
+    depth = 0
+    while repeated := {name for name, count in Counter(names.values()).items() if count > 1}:
+        depth += 1
+        names |= {file: "/".join(file.parts[-depth:]) for file, name in names.items() if name in repeated}
+    return names
+
+
+def files_by_name(paths: Paths, options: ReadingOptions) -> dict[str, str]:
+    """The files that paths stand for, by the beginning of their default ids."""
+    names, redaction = default_names(find_files(paths, options.format)), options.redaction
+    return {redaction.identifier(name) if redaction else name: shown(str(file)) for file, name in names.items()}
+
+
+def _records(chosen: Format, source: Source) -> Iterator[tuple[int, Any]]:
+    try:
+        yield from chosen.records(source)
+    except _TOLD:
+        raise
+    except OTHER_LAYOUT as error:
+        problem = f"unexpected layout ({error}); the format {chosen.name!r} expects {chosen.layout}"
+        raise ConversationError(source.name, problem) from None
+
+
+def _converted(chosen: Format, raw: Any, source: Source) -> dict[str, Any] | None:
+    try:
+        return chosen.convert(raw, source)
+    except _TOLD:
+        raise
+    except OTHER_LAYOUT as error:
+        problem = f"found the keys {', '.join(map(str, raw))}" if isinstance(raw, dict) else "unexpected layout"
+        missing = f" (missing: {error})" if isinstance(error, KeyError) else ""
+        raise BadRow(f"{problem}{missing}; the format {chosen.name!r} expects {chosen.layout}") from None
+
+
+class _Progress:
+    """A bar of how far reading has got, on stderr; it appears after some seconds, and only on a terminal."""
+
+    def __init__(self, sources: Iterable[Source], skipped: SkippedRows) -> None:
+        self._total = sum(source.size for source in sources)
+        self._bar: Progress | None = None
+        self._done = 0
+        self._source: Source | None = None
+        self._skipped = skipped
+        self._ticks = 0
+        self._began = time.monotonic()
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def start(self, source: Source) -> None:
+        """Show the progress of this file from now on."""
+        if self._source is not None:
+            self._done += self._source.size
+        self._source = source
+        source.tick = self.tick
+
+    def tick(self) -> None:
+        """Show how far reading has got; looks at the clock and draws only once in a while."""
+        self._ticks += 1
+        if self._ticks % 500 or time.monotonic() - self._began < _SECONDS_BEFORE_PROGRESS:
+            return
+        if self._bar is None:
+            columns = (TextColumn("reading conversations"), BarColumn(), TextColumn("{task.fields[rows]:,}"))
+            self._bar = Progress(
+                *columns,
+                TimeRemainingColumn(),
+                console=SafeConsole(stderr=True),
+                transient=True,
+                disable=not shows_progress(),
+            )
+            self._bar.add_task("reading", total=self._total, rows=0)
+            self._bar.start()
+        position = self._source.position if self._source is not None else 0
+        self._bar.update(self._bar.task_ids[0], completed=self._done + position, rows=self._skipped.kept)

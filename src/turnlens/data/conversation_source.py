@@ -1,0 +1,148 @@
+"""Conversations that are in memory already: data frames and other tables, data sets, and lists.
+
+They are read as files of the same layout are: columns are found by their names or as the user names them, and every row
+is checked. Tables are recognised by the Arrow interface that pandas, polars, pyarrow and others have, so that none of
+them is imported here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from turnlens.errors import ConversationError
+from turnlens.formats.source_file import Source
+
+# Names of files, or the items in a list that is given to `read_conversations`.
+Given = Any
+ROW = "row"  # what default ids begin with where there is no file
+_ROWS_AT_ONCE = 1000
+_INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls the numbers of rows, which are no column of the user's
+_EXPECTED = (
+    "expected files, a pandas or polars DataFrame, a datasets.Dataset, or a list of conversations, of lists of "
+    "messages or of messages with the id of their conversation"
+)
+
+
+def is_table(data: object) -> bool:
+    """Whether this is a data frame or another table, or a column of one."""
+    return hasattr(data, "__arrow_c_stream__")
+
+
+class GivenSource(Source):
+    """Conversations, or rows of a table, in the place of a file.
+
+    Args:
+        data: What the user gave.
+
+    Raises:
+        ConversationError: It holds nothing, or is nothing that conversations can be read from.
+    """
+
+    def __init__(self, data: object) -> None:
+        # the name stands in messages only
+        super().__init__(Path("iterator" if isinstance(data, Iterator) else type(data).__name__))
+        # read as the records of a file with this ending are: a table has all its columns in every row
+        self.ending = ".parquet" if is_table(data) or hasattr(data, "column_names") else ".jsonl"
+        self._rows = _table_rows(data, str(self.path)) if is_table(data) else _listed_rows(data, str(self.path))
+        if isinstance(self._rows, Sized) and not len(self._rows):
+            raise ConversationError(str(self.path), f"it is empty; {_EXPECTED}")
+        self._read = 0
+
+    @property
+    def is_folder(self) -> bool:
+        """Never, whatever lies in the working directory."""
+        return False
+
+    @property
+    def size(self) -> int:
+        """How many rows there are, if that is known."""
+        return len(self._rows) if isinstance(self._rows, Sized) else 0
+
+    @property
+    def position(self) -> int:
+        """How many rows have been read."""
+        return self._read
+
+    def place(self, number: int) -> str:
+        """Where row ``number`` is, for messages."""
+        return f"{self.path}: row {number}"
+
+    def open(self) -> Any:
+        """Refuse: formats that are read as a whole, not row by row, need a file."""
+        raise ConversationError(str(self.path), "this layout is read from files only: save it and give the file's name")
+
+    def parquet_rows(self) -> Iterator[tuple[int, Any]]:
+        """``(number, row)``."""
+        for number, row in enumerate(self._rows, start=1):
+            self._read = number
+            yield number, _plain(row)
+
+    def lines(self) -> Iterator[tuple[int, Any]]:
+        """The same rows, for formats whose files consist of lines."""
+        return self.parquet_rows()
+
+
+def in_python(error: ConversationError) -> ConversationError:
+    """The error with its advice rewritten for Python: options of commands become arguments."""
+    problem = re.sub(
+        r"--columns (?:'([^'\n]*)'|(\S+))", lambda match: f'columns="{match[1] or match[2]}"', error.problem
+    )
+    return ConversationError(error.where, problem)
+
+
+class _TableRows:
+    """The rows of an Arrow table, made one thousand at a time."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for batch in self._table.to_batches(_ROWS_AT_ONCE):
+            yield from batch.to_pylist()
+
+
+def _table_rows(data: Any, name: str) -> Iterable[Any]:
+    import pyarrow as pa
+
+    try:
+        if not (hasattr(data, "columns") or hasattr(data, "column_names")):  # a single column: its values
+            return list(pa.chunked_array(data).to_pylist())
+        table = pa.table(data)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        said = "; ".join(map(str, error.args))
+        problem = f"no table of conversations ({said}); expected columns of different names, each of one type of values"
+        raise ConversationError(name, problem) from None
+    return _TableRows(table.select([column for column in table.column_names if not _INDEX.fullmatch(column)]))
+
+
+def _listed_rows(data: object, name: str) -> Iterable[Any]:
+    if isinstance(data, Mapping):
+        keys = ", ".join(map(str, list(data)[:5]))
+        raise ConversationError(name, f"found a mapping with the keys {keys}; {_EXPECTED}")
+    if not isinstance(data, Iterable) or isinstance(data, str | bytes):
+        raise ConversationError(name, f"found {data!r:.60}; {_EXPECTED}")
+    return list(data) if isinstance(data, Iterator) else data  # rows are looked at before they are read
+
+
+def _plain(value: Any) -> Any:
+    """A copy in plain Python, as JSON would give it; what data frames put where a value is missing becomes ``None``."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float | datetime) and value != value:  # NaN, and NaT of pandas
+        return None
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    return value

@@ -1,1 +1,0 @@
-"""Embedding corpora shard by shard, in this process or on a Ray cluster (extra ``ray``)."""

@@ -1,1 +1,0 @@
-"""The report: what the explorer shows, and the folder of data files that its page reads."""

@@ -1,0 +1,36 @@
+"""Source formats of conversations, by name."""
+
+from __future__ import annotations
+
+from turnlens._utils.extensions import Table
+from turnlens.formats.format import Format
+
+_HERE = "turnlens.formats"
+# Detection takes the first match, so the formats with the most distinctive layouts come first. Extensions' formats
+# precede only those of `_GENERAL`, which match much that is not theirs.
+_DISTINCTIVE = {
+    "chatgpt": "assistant_trees:CHATGPT",
+    "claude": "assistant_trees:CLAUDE",
+    "open_webui": "assistant_trees:OPEN_WEBUI",
+    "librechat": "assistant_trees:LIBRECHAT",
+    "claude_code": "agent_sessions:CLAUDE_CODE",
+    "codex": "agent_sessions:CODEX",
+    "discord": "discord:FORMAT",
+    "slack": "slack:FORMAT",
+    "intercom": "intercom:FORMAT",
+    "zendesk": "zendesk:FORMAT",
+    "spans": "spans:FORMAT",
+    "calls": "calls:FORMAT",
+    "exports": "exports:FORMAT",
+    "whisper": "whisper:FORMAT",
+    "subtitles": "subtitles:FORMAT",
+    "mbox": "mbox:FORMAT",
+    "whatsapp": "whatsapp:FORMAT",
+    "chat": "chat:FORMAT",
+}
+_GENERAL = ("table", "pairs", "transcript")
+FORMATS: Table[Format] = Table(
+    {name: f"{_HERE}.{place}" for name, place in _DISTINCTIVE.items()},
+    "FORMATS",
+    last={name: f"{_HERE}.{name}:FORMAT" for name in _GENERAL},
+)

@@ -1,0 +1,127 @@
+"""Sessions that coding agents keep: Claude Code's and Codex's lines of JSON, a session in each file or several.
+
+Neither has an official description. After https://github.com/alicoding/claude-parser (``docs/JSONL-STRUCTURE.md``) and
+https://github.com/openai/codex (``codex-rs/protocol``: ``RolloutLine``; before 0.32 the items themselves).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from turnlens.formats.call_sessions import Call, conversations, each_call
+from turnlens.formats.calls import convert
+from turnlens.formats.format import Format, Head
+from turnlens.formats.message_times import time_and_order
+from turnlens.formats.model_bodies import asked, usage
+from turnlens.formats.source_file import Source
+
+_WRITTEN_BY_CODEX = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions")
+# In the name of the user, as what commands print.
+_WRITTEN_BY_CLAUDE_CODE = re.compile(
+    r"<(system-reminder|ide_\w+|command-\w+|local-command-\w+|bash-\w+)>.*?</\1>\s*"
+    r"|\A(Caveat: The messages below|\[Request interrupted by user).*",
+    re.DOTALL,
+)
+
+
+def _call(session: str | None, item: dict[str, Any], time: Any, **labels: Any) -> Iterator[Call]:
+    system, messages = asked([item])
+    written, order = time_and_order(time)
+    call: Call = {"session": session, "trace": session, "order": order, "time": written, "system": system}
+    messages = [{**message, "time": written} for message in messages]
+    if messages or system:
+        yield {**call, "messages": messages, **labels}
+
+
+def _joined(calls: list[Call]) -> list[Call]:
+    """The messages of a session, which repeat nothing, as one call."""
+    first, *others = calls
+    for call in others:
+        first["messages"] += call["messages"]
+        for name in ("input_tokens", "output_tokens"):
+            first[name] = (first.get(name) or 0) + (call.get(name) or 0) or None
+        first["model"] = first.get("model") or call.get("model")
+    return [first]
+
+
+def _claude_code(source: Source) -> Iterator[tuple[int, Any]]:
+    counted: set[str] = set()
+
+    def read(record: dict[str, Any]) -> Iterator[Call]:
+        if record.get("type") not in ("user", "assistant") or record.get("isMeta") or record.get("isSidechain"):
+            return
+        message = record["message"]
+        is_new = message.get("id") not in counted  # a message of several blocks is in several lines
+        counted.update({message["id"]} if message.get("id") else ())
+        tokens = {name: float(count) for name, count in usage(message).items() if count and is_new}
+        item = {"role": record["type"], **message, "type": "message"}
+        for call in _call(record["sessionId"], item, record.get("timestamp"), model=message.get("model"), **tokens):
+            for said in call["messages"] if record["type"] == "user" else ():
+                rest = "" if record.get("isCompactSummary") else _WRITTEN_BY_CLAUDE_CODE.sub("", said["content"])
+                said |= {"content": rest, "notice": said["content"]} if rest != said["content"] else {}
+            yield call
+
+    return each_call(source, CLAUDE_CODE.layout, read)
+
+
+def _codex(source: Source) -> Iterator[tuple[int, Any]]:
+    session, model, begun = source.stem, None, None
+
+    def read(line: dict[str, Any]) -> Iterator[Call]:
+        nonlocal session, model, begun
+        payload = line["payload"] if isinstance(line.get("payload"), dict) else line
+        if line.get("type") == "session_meta" or {"id", "instructions"} <= line.keys():
+            session, model, begun = str(payload["id"]), None, payload.get("timestamp")
+        model = payload.get("model") or model
+        is_item = line.get("type") in ("response_item", payload.get("type")) and payload.get("type") in _ITEMS
+        if is_item and not _is_written_by_codex(payload):
+            for call in _call(session, payload, line.get("timestamp"), model=model):
+                yield {**call, "time": call["time"] or begun}
+
+    return each_call(source, CODEX.layout, read)
+
+
+_ITEMS = (
+    *("message", "reasoning", "function_call", "function_call_output"),
+    *("custom_tool_call", "custom_tool_call_output"),
+)
+
+
+def _is_written_by_codex(item: dict[str, Any]) -> bool:
+    """Whether Codex wrote a message in the name of the user."""
+    content = item.get("content")
+    text = content[0].get("text") if isinstance(content, list) and content and isinstance(content[0], dict) else None
+    return item.get("role") == "user" and str(text or "").startswith(_WRITTEN_BY_CODEX)
+
+
+def _is_claude_code(head: Head) -> bool:
+    keys = head.keys
+    is_turn = {"sessionId", "type"} <= keys and bool({"uuid", "operation", "leafUuid"} & keys)
+    return is_turn or {"type", "summary", "leafUuid"} <= keys or {"type", "messageId", "snapshot"} <= keys
+
+
+def _is_codex(head: Head) -> bool:
+    is_meta = {"timestamp", "type", "payload"} <= head.keys and bool(
+        {"cwd", "cli_version", "originator"} & head.inner.get("payload", frozenset())
+    )
+    return is_meta or {"id", "timestamp", "instructions"} <= head.keys <= {"id", "timestamp", "instructions", "git"}
+
+
+CLAUDE_CODE = Format(
+    name="claude_code",
+    description="sessions of Claude Code (~/.claude/projects)",
+    layout='lines {"type": "user" or "assistant", "sessionId", "uuid", "message": {"role", "content"}, "timestamp"}',
+    records=lambda source: conversations(_claude_code(source), _joined),
+    convert=convert,
+    matches=_is_claude_code,
+)
+CODEX = Format(
+    name="codex",
+    description="sessions of Codex (~/.codex/sessions)",
+    layout='lines {"timestamp", "type": "session_meta" or "response_item", "payload": {…}}',
+    records=lambda source: conversations(_codex(source), _joined),
+    convert=convert,
+    matches=_is_codex,
+)

@@ -1,0 +1,227 @@
+"""Exports of ChatGPT, Claude, Open WebUI and LibreChat: trees of messages, of which the branch shown last is read.
+
+Messages form a tree since they can be edited and answers asked for again. Files and images are ``attachments``; tools,
+thoughts and instructions are labels, as in all chats. What ChatGPT hides, such as its own instructions, is left out.
+
+Sources: https://github.com/mitkury/chatgpt-export-parser/blob/main/docs/chatgpt-data-export-format.md and
+https://github.com/Sinity/polylogue (``docs/providers/claude-ai.md``), as neither has an official description;
+https://github.com/open-webui/open-webui (``chat.history`` of an exported chat),
+https://github.com/danny-avila/LibreChat (``useExportConversation``: messages in a list or within each other).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from turnlens.formats.call_sessions import conversations, each_call, thumb
+from turnlens.formats.columns import value_at
+from turnlens.formats.file_head import record_head
+from turnlens.formats.format import Format, Head
+from turnlens.formats.iso_times import iso_time
+from turnlens.formats.message_layouts import instructions_apart, plain_message
+from turnlens.formats.message_times import time_and_order
+from turnlens.formats.message_trees import branch
+from turnlens.formats.source_file import BadRow, Source, parse_record
+
+Message = dict[str, Any]
+_KEPT = ("role", "content", "name", "model", "tool_calls", "tool_results", "thinking", "attachments", "documents")
+_MESSAGE = {"messageId", "conversationId", "isCreatedByUser"}  # of LibreChat, by itself
+_CLAUDE_ROLES = {"human": "user"}
+
+
+def _chatgpt(raw: Any, source: Source) -> dict[str, Any] | None:
+    record = parse_record(raw)
+    nodes = record["mapping"]
+    if not isinstance(nodes, dict):
+        raise BadRow(f"found no object under 'mapping'; expected {CHATGPT.layout}")
+    said = _shown(nodes, "parent", record.get("current_node"))
+    messages = [_of_chatgpt(node["message"]) for node in said if node.get("message")]
+    row = {"id": record.get("conversation_id") or record.get("id"), "title": record.get("title")}
+    return _row({**row, "time": iso_time(record.get("create_time"))}, [message for message in messages if message])
+
+
+def _of_chatgpt(message: Message) -> Message | None:
+    """A message; None if it is hidden."""
+    metadata = message.get("metadata") or {}
+    if metadata.get("is_visually_hidden_from_conversation"):
+        return None
+    author, recipient = message["author"], message.get("recipient") or "all"
+    row = {"role": author["role"], "name": author.get("name"), "time": iso_time(message.get("create_time"))}
+    row |= {"model": metadata.get("model_slug"), **_content_of_chatgpt(message.get("content") or {})}
+    files = [f"file: {file.get('name')}" for file in metadata.get("attachments") or ()]
+    if recipient != "all":
+        row |= {"tool_calls": [{"name": recipient, "arguments": row["content"]}], "content": ""}
+    return {**row, "files": files}
+
+
+def _content_of_chatgpt(content: dict[str, Any]) -> Message:
+    kind = content.get("content_type", "text")
+    if isinstance(content.get("parts"), list):
+        return {"content": list(map(_part_of_chatgpt, content["parts"]))}
+    if kind == "thoughts":
+        thoughts = [f"{thought.get('summary', '')}\n{thought.get('content', '')}" for thought in content["thoughts"]]
+        return {"content": "", "thinking": "\n".join(thoughts).strip()}
+    if kind == "reasoning_recap":
+        return {"content": "", "notice": content.get("content")}
+    text = content.get("text") or content.get("result")
+    return {"content": text if isinstance(text, str) else [{"type": kind}]}
+
+
+def _part_of_chatgpt(part: Any) -> Any:
+    if not isinstance(part, dict):
+        return part
+    kind = part.get("content_type", "attachment")
+    return part["text"] if kind == "audio_transcription" else {**part, "type": kind}
+
+
+def _claude(raw: Any, source: Source) -> dict[str, Any] | None:
+    record = parse_record(raw)
+    messages = record["chat_messages"]
+    parents = {message.get("parent_message_uuid") for message in messages}
+    if messages and None not in parents and len(parents) < len(messages):  # some answer the same message
+        messages = _shown(
+            {message["uuid"]: message for message in messages}, "parent_message_uuid", messages[-1]["uuid"]
+        )
+    row = {"id": record.get("uuid"), "title": record.get("name") or None, "time": record.get("created_at")}
+    return _row(row, [_of_claude(message) for message in messages])
+
+
+def _of_claude(message: Message) -> Message:
+    """A message; before 2024, exports had only its ``text``."""
+    files = [*(message.get("attachments") or ()), *(message.get("files") or ())]
+    named = [f"file: {file.get('file_name') or 'unnamed'}" for file in files]
+    role = _CLAUDE_ROLES.get(message["sender"], message["sender"])
+    content = message.get("content") or message["text"]
+    return {"role": role, "content": content, "time": message.get("created_at"), "files": named}
+
+
+def _open_webui(raw: Any, source: Source) -> dict[str, Any] | None:
+    record = parse_record(raw)
+    chat = record["chat"]
+    history = chat.get("history") or {}
+    messages = history.get("messages") or {message["id"]: message for message in chat.get("messages") or ()}
+    said = _shown(messages, "parentId", history.get("currentId", history.get("current_id")))
+    row = {"id": record.get("id"), "title": record.get("title") or chat.get("title")}
+    row |= {"time": iso_time(record.get("created_at")), "model": next(iter(chat.get("models") or ()), None)}
+    return _row(row, [_rated(message, message.get("annotation"), message.get("timestamp")) for message in said])
+
+
+def _librechat(raw: Any, source: Source | None) -> dict[str, Any] | None:
+    record = parse_record(raw)
+    if "messages" in record and "id" in record:  # put together from single messages
+        return record if record["messages"] else None
+    messages = {message["messageId"]: message for message in _within(record["messages"])}
+    last = max(messages, key=lambda name: str(messages[name].get("createdAt") or ""), default=None)
+    said = _shown(messages, "parentMessageId", last)
+    for message in said:
+        message["role"] = "user" if message.get("isCreatedByUser") else "assistant"
+        message["content"] = message.get("content") or message.get("text") or ""
+    options = record.get("options") or {}
+    row = {"id": record.get("conversationId"), "title": record.get("title"), "model": options.get("model")}
+    row["time"] = said[0].get("createdAt") if said else None
+    return _row(row, [_rated(message, message.get("feedback"), message.get("createdAt")) for message in said])
+
+
+def _librechat_records(source: Source) -> Iterator[tuple[int, Any]]:
+    """Conversations, or the messages of any conversations, as LibreChat's API and database have them."""
+    if record_head(source).keys >= _MESSAGE:
+        calls = each_call(source, LIBRECHAT.layout, _librechat_message)
+        return conversations(calls, lambda calls: [_librechat_conversation(calls)])
+    return source.records()
+
+
+def _librechat_message(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    time, order = time_and_order(value_at(message, "createdAt.$date") or message.get("createdAt"))
+    session, said = str(message["conversationId"]), {**message, "messageId": str(message["messageId"])}
+    yield {"session": session, "trace": session, "order": order, "said": {**said, "createdAt": time}}
+
+
+def _librechat_conversation(calls: list[Any]) -> dict[str, Any]:
+    said = [call["said"] for call in calls]
+    return _librechat({"conversationId": said[0]["conversationId"], "messages": said}, None) or {"messages": []}
+
+
+def _within(messages: list[Message]) -> Iterator[Message]:
+    for message in messages:
+        yield message
+        yield from _within(message.get("children") or [])
+
+
+def _rated(message: Message, opinion: Any, time: Any) -> Message:
+    kept = {name: message[name] for name in _KEPT if message.get(name) is not None}
+    return {"content": "", **kept, "time": iso_time(time), "feedback": thumb((opinion or {}).get("rating"))}
+
+
+def _shown(nodes: dict[str, Message], parent: str, last: str | None) -> list[Message]:
+    """The branch that ends in ``last``; where that is not known, in the latest message that nothing answers."""
+    parents = {name: node.get(parent) for name, node in nodes.items()}
+    if last not in nodes:
+        answered = set(parents.values())
+        last = next((name for name in reversed(nodes) if name not in answered), None)
+    return [nodes[name] for name in branch(last, parents)] if last is not None else []
+
+
+def _row(row: dict[str, Any], said: list[Message]) -> dict[str, Any] | None:
+    """The conversation; None where nothing was said."""
+    messages = []
+    for message in said:
+        files = message.pop("files", [])
+        plain = dict(plain_message({name: value for name, value in message.items() if value is not None}))
+        if files:
+            plain["attachments"] = [*plain.get("attachments", ()), *files]
+        if str(plain["content"]).strip() or plain.keys() - _BESIDE:
+            messages.append(plain)
+        row["feedback"] = plain.get("feedback") or row.get("feedback")
+    system, messages = instructions_apart(messages)
+    return {**row, "system": system, "messages": messages} if messages else None
+
+
+_BESIDE = {"role", "content", "name", "time", "model", "feedback"}  # a message of nothing else says nothing
+
+
+def _is_chatgpt(head: Head) -> bool:
+    return "mapping" in head.keys and bool({"current_node", "create_time"} & head.keys)
+
+
+def _is_open_webui(head: Head) -> bool:
+    return {"chat", "title"} <= head.keys and bool({"history", "messages"} & head.inner.get("chat", frozenset()))
+
+
+def _is_librechat(head: Head) -> bool:
+    inner = head.inner.get("messages", frozenset())
+    return head.keys >= _MESSAGE or ("conversationId" in head.keys and {"messageId", "isCreatedByUser"} <= inner)
+
+
+CHATGPT = Format(
+    name="chatgpt",
+    description="ChatGPT data export (conversations.json)",
+    layout='conversations {"title", "mapping": {"…": {"message", "parent", "children"}, …}, "current_node"}',
+    records=Source.records,
+    convert=_chatgpt,
+    matches=_is_chatgpt,
+)
+CLAUDE = Format(
+    name="claude",
+    description="Claude data export (conversations.json)",
+    layout='conversations {"uuid", "name", "chat_messages": [{"sender": "human" or "assistant", "content"}, …]}',
+    records=Source.records,
+    convert=_claude,
+    matches=lambda head: "chat_messages" in head.keys,
+)
+OPEN_WEBUI = Format(
+    name="open_webui",
+    description="chats exported from Open WebUI",
+    layout='{"id", "title", "chat": {"history": {"currentId", "messages": {…}}}} in each row',
+    records=Source.records,
+    convert=_open_webui,
+    matches=_is_open_webui,
+)
+LIBRECHAT = Format(
+    name="librechat",
+    description="a conversation exported from LibreChat as JSON",
+    layout='{"conversationId", "messages": [{"messageId", "parentMessageId", "isCreatedByUser", "text"}, …]}',
+    records=_librechat_records,
+    convert=_librechat,
+    matches=_is_librechat,
+)

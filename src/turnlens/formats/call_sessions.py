@@ -1,0 +1,265 @@
+"""Conversations out of calls to a language model, which each repeat what was said before.
+
+A call is ``{"messages", …labels}`` with ``session``, ``trace`` and ``order`` (seconds), each perhaps None. Calls of one
+session are one conversation, those of one trace always. A call without a session continues the only one whose history
+and answer it repeats; where several end alike, nothing says which it continues, and it stays apart. One that failed is
+part of the next that asks the same, if that comes soon.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from hashlib import blake2b
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from turnlens.formats.source_file import OTHER_LAYOUT, ROWS_OF_A_FILE, BadRow, Source, parse_record
+
+Call = dict[str, Any]
+Messages = list[dict[str, Any]]
+# What of the calls of a session adds up.
+SUMMED = ("calls", "branches", "errors", "input_tokens", "output_tokens", "cost", "latency")
+_FIRST = ("id", "time", "system", "model", "error")
+
+# The calls of each session in order of time; sessions in the order of their first calls.
+_BY_SESSION = """
+create table traces as select trace, max(session) as session, min(number) as first from calls group by trace;
+create table sessions as select coalesce(session, trace) as id, min(first) as first from traces group by id;
+create table places as
+    select trace, session, sessions.first from traces join sessions on id = coalesce(session, trace);
+create unique index by_trace on places (trace);
+"""
+# A call that failed is part of the next that asks the same within ten minutes. Each that repeats the whole of only one
+# other continues it: the longest such one.
+_CONTINUED = """
+create index by_whole on alone (whole);
+create index by_asked on alone (asked, time, number);
+create table parents (number integer primary key, parent integer, length integer);
+insert into parents select number, retry, 0 from (
+    select number, (
+        select retry.number from alone retry where asked = failed.whole and retry.time <= failed.time + 600
+            and (retry.time, retry.number) > (failed.time, failed.number) order by retry.time, retry.number limit 1
+    ) as retry from alone failed where has_failed
+) where retry is not null;
+insert or ignore into parents
+    select said.number, only.number, max(said.length) from said
+    join (select whole, min(number) as number from alone group by whole having count(*) = 1) only on whole = part
+    group by said.number;
+create index by_parent on parents (parent);
+"""
+_CHAINS = """
+with recursive chain (number, root) as (
+    select number, number from alone where number not in (select number from parents)
+    union all select parents.number, root from parents join chain on parent = chain.number
+) select root, row from chain join alone using (number) order by root, time, number
+"""
+
+
+def each_call(
+    source: Source, layout: str, calls_in: Callable[[dict[str, Any]], Iterable[Call]]
+) -> Iterator[tuple[int, Call | BadRow]]:
+    """The calls in each record of a file, numbered; of several files of one log, in each from its `ROWS_OF_A_FILE`."""
+    number = 0
+    for row, raw in source.records():
+        number = max(number, row - row % ROWS_OF_A_FILE)
+        source.tick()
+        try:
+            for call in calls_in(parse_record(raw)):
+                number += 1
+                yield number, call
+        except OTHER_LAYOUT as problem:
+            yield row, _bad(problem, layout)
+
+
+def _bad(problem: Exception, layout: str) -> BadRow:
+    return problem if isinstance(problem, BadRow) else BadRow(f"unexpected layout ({problem}); expected {layout}")
+
+
+def exchange(messages: Messages, answer: dict[str, Any] | None, time: str | None) -> Messages:
+    """The messages of a request and its answer.
+
+    Args:
+        messages: Those of the request.
+        answer: The answer, if there was one.
+        time: When the call began, which becomes the time of what is new: the answer, and what follows the one before.
+    """
+    said = [n for n, message in enumerate(messages, start=1) if message["role"] == "assistant"]
+    old = said[-1] if said else 0
+    new = [*messages[old:], *([answer] if answer is not None else [])]
+    return messages[:old] + [
+        {**message, "time": time} if time and "time" not in message else message for message in new
+    ]
+
+
+def conversations(
+    calls: Iterable[tuple[int, Call | BadRow]], of_trace: Callable[[list[Call]], list[Call]] = list[Call]
+) -> Iterator[tuple[int, Call | BadRow]]:
+    """The conversations, numbered by their first calls, after the rows that are bad.
+
+    Everything waits in a temporary file, so that memory does not grow with the number of calls.
+
+    Args:
+        calls: Numbered calls in any order.
+        of_trace: From all that was recorded of a trace to its calls.
+    """
+    with closing(sqlite3.connect("")) as database:  # "" is a temporary file that SQLite removes
+        database.execute("create table calls (trace text, session text, time real, number integer, row text)")
+        for number, call in calls:
+            if isinstance(call, BadRow):
+                yield number, call
+                continue
+            trace, session, time = call.pop("trace"), call.pop("session"), call.pop("order")
+            session = None if session is None else str(session)
+            waiting = (str(trace or f"\0{number}"), session, time, number, json.dumps(call, default=str))
+            database.execute("insert into calls values (?, ?, ?, ?, ?)", waiting)
+        database.executescript(_BY_SESSION)
+        database.execute(
+            "create table alone (number integer primary key, whole text, asked text, has_failed, time real, row text)"
+        )
+        database.execute("create table said (number integer, part text, length integer)")
+        ordered = database.execute(
+            "select first, places.session, trace, time, row from calls join places using (trace) "
+            "order by first, time, number"
+        )
+        for (first, session), rows in groupby(ordered, lambda place: place[:2]):
+            try:
+                row, time = _conversation(_once(rows), of_trace)
+            except OTHER_LAYOUT as problem:
+                yield first, _bad(problem, "messages with a role and a content")
+                continue
+            if session is None:
+                _keep(database, first, time, row)
+            else:
+                yield first, {**row, "id": session}
+        database.executescript(_CONTINUED)
+        for number, rows in groupby(database.execute(_CHAINS), itemgetter(0)):
+            yield number, merged([json.loads(row) for _, row in rows])
+
+
+def _once(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """What was delivered twice, which is alike in everything and has a time, only once."""
+    kept: dict[Any, tuple[Any, ...]] = {}
+    for place in rows:
+        _, _, trace, time, row = place
+        kept.setdefault((trace if trace[0] != "\0" else None, time, row) if time else len(kept), place)
+    return list(kept.values())
+
+
+def _conversation(rows: list[tuple[Any, ...]], of_trace: Callable[[list[Call]], list[Call]]) -> tuple[Call, float]:
+    """The conversation of a session, and when it began."""
+    traces: dict[str, list[Call]] = {}
+    for _, _, trace, _, row in rows:
+        traces.setdefault(trace, []).append(json.loads(row))
+    calls = []
+    for trace, recorded in traces.items():
+        for call in of_trace(recorded):
+            if trace[0] != "\0" and trace != rows[0][1]:
+                for message in call["messages"]:
+                    message |= {"trace": trace} if message["role"] == "user" else {}
+            calls.append(call)
+    return merged(calls), rows[0][3]
+
+
+def _keep(database: sqlite3.Connection, number: int, time: float, row: Call) -> None:
+    """Keep a conversation without a session, by all that it says, by what it asks and by each answer it repeats."""
+    digest = blake2b((row.get("system") or "").encode("utf-8", "replace"), digest_size=16)
+    parts = []
+    for length, message in enumerate(row["messages"], start=1):
+        digest.update(message_key(message).encode("utf-8", "replace"))
+        parts.append((number, digest.hexdigest(), length))
+    repeated = [part for part, said in zip(parts[:-1], row["messages"]) if said["role"] == "assistant"]
+    database.executemany("insert into said values (?, ?, ?)", repeated)
+    said = [None, *(part for _, part, _ in parts)]
+    is_answered = bool(parts) and row["messages"][-1]["role"] == "assistant"
+    has_failed = bool(row.get("errors")) and not is_answered
+    asked = said[-2] if is_answered else said[-1]
+    alone = (number, said[-1], asked, has_failed, time, json.dumps(row))
+    database.execute("insert into alone values (?, ?, ?, ?, ?, ?)", alone)
+
+
+def merged(calls: list[Call]) -> Call:
+    """Calls in order of time as one conversation: numbers are added up, of other labels the first is kept."""
+    messages, branches = joined_calls([call["messages"] for call in calls])
+    row: Call = dict.fromkeys(_FIRST)
+    for call in calls:
+        for name, value in call.items():
+            if name in SUMMED:
+                row[name] = row.get(name) if value is None else (row.get(name) or 0) + value
+            elif value not in (None, "") and (row.get(name) is None or name.startswith("score_")):
+                row[name] = value
+    row["branches"] = (row.get("branches") or 0) + branches or None
+    return {**row, "messages": messages}
+
+
+def joined_calls(calls: list[Messages]) -> tuple[Messages, int]:
+    """The messages of a session, and how often a call left the path of those before it.
+
+    That is where something was edited, or asked for again; the longest path wins, and of equals the last.
+
+    Args:
+        calls: For each call in order of time, the history it sent and the answer.
+    """
+    path: Messages = []
+    keys: list[str] = []
+    branches = 0
+    for messages in calls:
+        new = [message_key(message) for message in messages]
+        shared = next((i for i, (old, key) in enumerate(zip(keys, new)) if old != key), min(len(keys), len(new)))
+        if shared == len(new):
+            continue
+        if shared == 0:  # the history begins later, or is kept by the provider
+            most = len(new) - (messages[-1]["role"] == "assistant")  # the answer is new, even if its question is not
+            shared = next((n for n in range(min(len(keys), most), 0, -1) if keys[-n:] == new[:n]), 0)
+            path, keys = path + messages[shared:], keys + new[shared:]
+            continue
+        if shared == len(keys):
+            path, keys = path + messages[shared:], keys + new[shared:]
+            continue
+        branches += 1
+        if len(new) >= len(keys):
+            path, keys = path[:shared] + messages[shared:], new
+    return path, branches
+
+
+def message_key(message: dict[str, Any]) -> str:
+    """The key by which a repeated message is known; thoughts and times are not in it."""
+    parts = [message["role"], message["content"].strip(), *map(message.get, ("tool_calls", "tool_results"))]
+    try:
+        return json.dumps(parts, sort_keys=True, default=str)
+    except RecursionError:
+        raise BadRow(
+            "what a tool is called with, or returns, is nested too deeply; remove the innermost parts"
+        ) from None
+
+
+def opinions(scores: Any) -> dict[str, Any]:
+    """Labels of scores: ``{name: value}``, ``{name: {"avg": …}}`` or a list of ``{"name", "value"}``.
+
+    >>> opinions([{"name": "helpful", "value": True}, {"name": "tone", "value": "kind"}])
+    {'score_helpful': 1.0, 'feedback_tone': 'kind'}
+    """
+    if isinstance(scores, list):
+        named = [(score.get("name") or score.get("key"), score) for score in scores if isinstance(score, dict)]
+    else:
+        named = list(scores.items()) if isinstance(scores, dict) else []
+    labels: dict[str, Any] = {}
+    for name, score in named:
+        for field in ("stringValue", "string_value", "value", "score", "avg"):
+            if isinstance(score, dict) and score.get(field) is not None:
+                score = score[field]
+        if isinstance(score, int | float):
+            labels[f"score_{name}"] = float(score)
+        elif isinstance(score, str):
+            labels[f"feedback_{name}"] = score
+    return labels
+
+
+def thumb(rating: Any) -> str | None:
+    """A thumb up or down, however it is written, as ``positive`` or ``negative``."""
+    if isinstance(rating, str):
+        rating = {"thumbsup": 1, "up": 1, "good": 1, "true": 1, "like": 1}.get(rating.lower().replace("_", ""), -1)
+    return None if not isinstance(rating, int | float) else "positive" if rating > 0 else "negative"

@@ -1,0 +1,274 @@
+"""Logs of calls to a language model: records that hold a request and its response.
+
+The bodies are those of OpenAI's Chat Completions and Responses or of Anthropic's Messages, perhaps with the response in
+the chunks of a stream. `_LOGS` names where each log keeps them; `flat_calls` reads those of plain columns. Calls of one
+session are one conversation.
+
+A page of items of OpenAI's conversations, or of messages of a stored completion, is a conversation.
+
+Sources: https://platform.openai.com/docs/api-reference/chat, …/responses, …/conversations and …/batch,
+https://docs.anthropic.com/en/api/messages, https://docs.litellm.ai/docs/proxy/logging_spec, and for Helicone the
+``HeliconeRequest`` of https://github.com/Helicone/helicone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Set
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from turnlens.formats.call_sessions import Call, conversations, each_call, exchange, opinions, thumb
+from turnlens.formats.columns import conversation_field, value_at
+from turnlens.formats.flat_calls import flat_bodies, flat_names, is_flat
+from turnlens.formats.format import Format, Head
+from turnlens.formats.message_layouts import parsed
+from turnlens.formats.message_times import time_and_order
+from turnlens.formats.model_bodies import answer, asked, usage
+from turnlens.formats.model_streams import whole
+from turnlens.formats.source_file import BadRow, Source
+
+_LOGS = (
+    ("request_body", "response_body"),
+    ("request", "response"),
+    ("input", "output"),
+    ("inputs", "outputs"),
+    ("body", "response"),
+)
+_ANSWERS = frozenset({"choices", "content", "output", "candidates"})  # in bodies of responses
+_LITELLM = {"messages", "response", "call_type"}
+_STORED = {"object", "model", "choices"}  # completions, each perhaps with its ``messages``
+_ITEMS: tuple[Set[str], ...] = (
+    {"role", "content", "content_parts"},
+    {"role", "content", "type", "status"},
+    {"call_id", "type", "status"},
+)
+_SESSIONS = ("session_id", "Helicone-Session-Id", "litellm_session_id", "conversation_id", "thread_id", "trace_id")
+_PLACES = ("properties", "request_properties", "metadata")
+_USERS = ("user", "user_id")
+_TIMES = ("request_created_at", "startTime", "start_time", "timestamp", "created_at", "created", "time", "ts")
+_NUMBERS = {  # ours -> theirs; those that end with "_ms" are in milliseconds
+    "cost": ("response_cost", "cost", "cost_usd", "costUSD", "spend"),
+    "latency": ("latency", "latency_ms", "delay_ms", "response_time", "duration_ms", "request_duration_ms"),
+    "input_tokens": ("prompt_tokens", "input_tokens"),
+    "output_tokens": ("completion_tokens", "output_tokens"),
+}
+_STATUSES = ("status_code", "response_status", "http_status", "status")
+_FAILED = 400  # from here on, statuses of HTTP are errors
+_MODELS = ("model", "request_model", "response_model", "model_id", "model_name")
+_KNOWN = {*_SESSIONS, *_TIMES, *_STATUSES, *_MODELS, *(name for names in _NUMBERS.values() for name in names)}
+_KNOWN |= {"id", "error", "error_str", "feedback_rating", "scores", *_PLACES}
+
+
+def records(source: Source) -> Iterator[tuple[int, Any]]:
+    """The conversations of the calls."""
+    for number, row in conversations(each_call(source, FORMAT.layout, partial(_calls, firsts={}))):
+        yield number, row if isinstance(row, BadRow) else _with_tool_errors(row)
+
+
+def _with_tool_errors(row: Call) -> Call:
+    """The conversation with the errors of its tools, which count as those of its calls do."""
+    results = [result for message in row["messages"] for result in message.get("tool_results") or ()]
+    errors = [_as_text(error) for error in map(_tool_error, results) if error]
+    first = errors[0] if errors else None
+    return {**row, "errors": (row.get("errors") or 0) + len(errors), "error": row.get("error") or first}
+
+
+def _tool_error(result: dict[str, Any]) -> Any:
+    content = parsed(result.get("content"))
+    return value_at(content, "error") or (result.get("is_error") and (content or "error"))
+
+
+def _as_text(error: Any) -> str:
+    return error if isinstance(error, str) else json.dumps(error)
+
+
+def _calls(record: dict[str, Any], firsts: dict[str, str]) -> Iterator[Call]:
+    page = record.get("data")  # of an API
+    records = page if isinstance(page, list) else [record]
+    if records and isinstance(records[0], dict) and _is_item(records[0].keys()):
+        records = [{"request": {"input": _from_the_first(_with_parts(records))}}]
+    return (_call(call, firsts) for call in records)
+
+
+def _is_item(keys: Set[str]) -> bool:
+    """Whether an object is an item of OpenAI's conversations, or a message of its stored completions."""
+    return any(names <= keys for names in _ITEMS) and conversation_field(keys) is None
+
+
+def _with_parts(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Messages of stored completions, which keep what has parts beside the content."""
+    return [{**said, "content": said.get("content") or said.get("content_parts")} for said in messages]
+
+
+def _from_the_first(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Items in the order in which they were said: unless asked otherwise, the API gives the newest first."""
+    roles = [item["role"] for item in items if item.get("role")]
+    is_turned = roles and roles[0] == "assistant" and roles[-1] != "assistant"
+    return items[::-1] if is_turned else items
+
+
+def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
+    flat = None if record.keys() >= _LITELLM else flat_names(record)
+    request, response = _bodies(record, flat)
+    if not request:
+        raise BadRow(
+            "found a response and no request; join it with the file of requests, by 'custom_id' in a batch; "
+            "a stored completion, with its 'messages'"
+        )
+    system, messages = asked(request)
+    response, metadata = whole(response), _metadata(record, request)
+    time, order = time_and_order(_noted_time(record) or _noted_time(response))
+    error, said = _error(record, response), answer(response)
+    if error and (_has_failed(record) or said == {"role": "assistant", "content": ""}):
+        said = None
+    messages = exchange(messages, said, time)
+    numbers = {ours: _number(record, names) for ours, names in _NUMBERS.items()}
+    counted = {name: float(count) for name, count in usage(response).items() if count is not None}
+    call = {
+        "id": record.get("custom_id") or record.get("request_id") or (record.get("id") if flat else None) or None,
+        "session": _session(record, metadata, flat) or _first_of_chain(request, response, len(messages), firsts),
+        "trace": None,
+        "order": order,
+        "messages": messages,
+        "system": system,
+        "model": next((m for m in (request.get("model"), *map(record.get, _MODELS)) if m), None),
+        "error": _as_text(error) if error else None,
+        "time": time,
+        "calls": 1,
+        "errors": int(bool(error)),
+        **numbers,
+        **counted,
+        "feedback": thumb(record.get("feedback_rating")),
+        **opinions(parsed(record.get("scores"))),
+    }
+    told = _told(record, request, metadata, flat)
+    return told | {name: value for name, value in call.items() if value is not None or name not in told}
+
+
+def _error(record: dict[str, Any], response: Any) -> Any:
+    """What the log says of an error of the call; None where there was none."""
+    told = record.get("error") or record.get("error_str") or value_at(response, "error")
+    return told or (f"HTTP {_number(record, _STATUSES):.0f}" if _has_failed(record) else None)
+
+
+def _has_failed(record: dict[str, Any]) -> bool:
+    return (_number(record, _STATUSES) or 0) >= _FAILED
+
+
+def _noted_time(place: Any) -> Any:
+    return next((place[name] for name in _TIMES if place.get(name)), None) if isinstance(place, dict) else None
+
+
+def _bodies(record: dict[str, Any], flat: tuple[str, str] | None) -> tuple[dict[str, Any], Any]:
+    if record.keys() >= _LITELLM:
+        sent = parsed(record["messages"]) or value_at(parsed(record.get("proxy_server_request")), "messages")
+        if not sent:
+            raise BadRow("found no messages; LiteLLM keeps them with 'store_prompts_in_spend_logs: true'")
+        return {"messages": sent}, parsed(record["response"])
+    if record.keys() >= _STORED:
+        messages = parsed(record.get("messages"))
+        messages = value_at(messages, "data") or messages
+        return {"messages": _with_parts(messages)} if messages else {}, record
+    if flat is not None and (bodies := flat_bodies(record, flat)) is not None:
+        return bodies
+    asks, answers = next((names for names in _LOGS if names[0] in record), _LOGS[-1])
+    request, response = (parsed(record.get(name)) for name in (asks, answers))
+    request, response = (
+        parsed(body["body"]) if isinstance(body, dict) and "body" in body else body for body in (request, response)
+    )
+    return request if isinstance(request, dict) else {}, response
+
+
+def _session(record: dict[str, Any], metadata: list[dict[str, Any]], flat: tuple[str, str] | None) -> str | None:
+    for place in (record, *metadata):
+        name = next((name for name in _SESSIONS if place.get(name)), None)
+        if name is not None:
+            return str(place[name])
+    name = conversation_field(record) if flat else None
+    return str(record[name]) if name and record[name] not in (None, "") else None
+
+
+def _metadata(record: dict[str, Any], request: dict[str, Any]) -> list[dict[str, Any]]:
+    places = (*(parsed(record.get(name)) for name in _PLACES), request.get("metadata"))
+    return [place for place in places if isinstance(place, dict)]
+
+
+def _told(
+    record: dict[str, Any], request: dict[str, Any], metadata: list[dict[str, Any]], flat: tuple[str, str] | None
+) -> dict[str, Any]:
+    """What an application says of its calls: who asks, and what it keeps as metadata, such as a team or a version.
+
+    Where the columns ``flat`` hold what was asked and answered, it says so in all other columns, too.
+    """
+    told = {name: value for name, value in record.items() if name not in {*flat, *_KNOWN}} if flat else {}
+    told |= {name: place[name] for place in (request, record) for name in _USERS if place.get(name)}
+    for place in metadata:
+        told |= place
+    return {n: value for n, value in told.items() if n not in _SESSIONS and isinstance(value, str | int | float)}
+
+
+def _first_of_chain(request: dict[str, Any], response: Any, length: int, firsts: dict[str, str]) -> str | None:
+    """The conversation of a call of Responses that sends no history: its id, or that of the first call it goes back to.
+
+    Args:
+        request: The request, which names the response before it.
+        response: Its response.
+        length: How many messages both have.
+        firsts: The first call of each response so far, by ids of responses.
+    """
+    if not isinstance(response, dict) or response.get("object") != "response" or not response.get("id"):
+        return None
+    kept = value_at(response, "conversation.id")
+    before = request.get("previous_response_id") or response.get("previous_response_id")
+    if kept or before or length <= 2:  # the question and its answer
+        firsts[response["id"]] = kept or firsts.get(before or "", before or response["id"])
+    return firsts.get(response["id"])
+
+
+def _number(record: dict[str, Any], names: tuple[str, ...]) -> float | None:
+    name = next((name for name in names if record.get(name) not in (None, "")), None)
+    with suppress(TypeError, ValueError):
+        return None if name is None else float(record[name]) / (1000 if name.endswith("_ms") else 1)
+    return None
+
+
+def convert(raw: Any, source: Source) -> dict[str, Any] | None:
+    """The conversation; None where nothing was asked."""
+    if isinstance(raw, BadRow):
+        raise raw
+    return raw if raw["messages"] else None
+
+
+def matches(head: Head) -> bool:
+    """Names of one log together, with a body that is a request's; where the bodies are text, the names are enough."""
+    keys = head.inner.get("data") or head.keys
+    if keys >= _STORED or ("data" in head.inner and _is_item(keys)):
+        return True
+    if keys >= _LITELLM or {"request_body", "response_body"} <= keys:
+        return True
+    if {"custom_id", "response", "error"} <= head.keys or {"custom_id", "method", "url", "body"} <= head.keys:
+        return True
+    if "outputs" in head.keys and "messages" in head.inner.get("inputs", ()):  # examples of LangSmith's data sets
+        return True
+    if is_flat(head, {*_TIMES, *_SESSIONS}):
+        return True
+    if "messages" in head.inner.get("request", ()) and _ANSWERS & head.inner.get("response", frozenset()):
+        return True
+    for asks, answers in _LOGS[1:3]:
+        inner = head.inner.get(asks, frozenset())
+        if answers in head.keys and ({"messages", "model"} <= inner or {"input", "model"} <= inner or "body" in inner):
+            return True
+    return False
+
+
+FORMAT = Format(
+    name="calls",
+    description="requests to a language model with their responses (OpenAI, Anthropic, Helicone, LiteLLM, your own)",
+    layout='{"request": {"model", "messages" or "input"}, "response": {…}, "session_id"?} in each row',
+    records=records,
+    convert=convert,
+    matches=matches,
+    goes_on=True,
+)

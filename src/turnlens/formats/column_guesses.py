@@ -1,0 +1,170 @@
+"""Guessing by its name and values what a column holds: a score above 0 means that it may."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from statistics import mean
+from typing import Any
+
+from turnlens._utils.durations import are_durations, minutes_of
+from turnlens.formats.column_names import plain_name, tells_how_long, words_of
+from turnlens.formats.message_times import DateOrder, moment
+from turnlens.formats.source_file import BadRow
+
+# Words in the names of columns, by what these mean.
+_HINTS = {
+    "conversation": "conversation dialogue dialog chat session thread ticket case call issue room channel contact "
+    "kontakt vorgang vorgangsnr vorgangsnummer ticketnr ticketnummer",
+    "id": "id key number no nr ref uuid",
+    "speaker": "speaker role author sender from user agent by name party direction who participant source side actor "
+    "requester customer operator caller",
+    "text": "text body content message msg comment utterance reply note description transcript sentence said",
+    "asked": "question prompt input request query customer user human inquiry ask description problem issue complaint "
+    "frage pregunta pergunta domanda 问题",
+    "answered": "answer answered response output out completion result resolution solution reply agent assistant bot "
+    "antwort respuesta reponse resposta risposta 回答",
+    "about": "summary title subject topic name instructions system tags",
+    "time": "time date created sent at timestamp start when",
+    "messages": "messages comments turns utterances replies entries events posts transcript conversation dialogue log",
+}
+_SAMPLE = 50  # values that show whether a column holds times
+Fields = dict[str, list[Any]]
+
+
+def ranked(fields: Fields, score: Callable[[str, list[Any]], float]) -> dict[str, float]:
+    """The fields with a score above 0, the highest first, and in their order among equals."""
+    scores = {
+        name: score(name, [value for value in values if value not in (None, "")]) for name, values in fields.items()
+    }
+    return dict(sorted(((n, value) for n, value in scores.items() if value > 0), key=lambda item: -item[1]))
+
+
+def is_json(values: list[Any]) -> bool:
+    """Whether most of the texts are JSON."""
+    given = [value for value in values if isinstance(value, str) and value]
+    return bool(given) and mean(value.startswith(("{", "[")) for value in given) > 0.5
+
+
+def hinted(name: str, meaning: str) -> bool:
+    """Whether a word of the name hints at the meaning."""
+    return bool({*plain_name(name).split("_"), *words_of(name)} & set(_HINTS[meaning].split()))
+
+
+def text_score(name: str, values: list[Any]) -> float:
+    """Texts are long, differ, and have spaces or letters of scripts that need none."""
+    if not values or not all(isinstance(value, str) for value in values):
+        return 0
+    if _share(values, lambda value: " " in value or bool(re.search(r"[^\W\d_a-zA-Z]{2}", value))) < 0.3:
+        return 0
+    if time_score(name, values) > 0:
+        return 0
+    return 2 * hinted(name, "text") + min(mean(map(len, values)) / 20, 3) + len(set(values)) / len(values)
+
+
+def time_score(name: str, values: list[Any]) -> float:
+    """Times are written in a usual way, or as numbers in a column that is named after time."""
+    if not values:
+        return 0
+    sample = values[:_SAMPLE]
+    kinds = [_moment_kind(value) for value in sample]
+    if None in kinds:
+        return 0
+    return 3 * mean(kind == "time" for kind in kinds) + 2 * hinted(name, "time") - 1 - 0.5 * _are_clocks(values)
+
+
+def likeliest_time(fields: Fields) -> tuple[str, ...]:
+    """The column that is likeliest to hold times, together with its other half if it has days or times of day alone."""
+    times = [*ranked(fields, time_score)]
+    given = {name: [value for value in fields[name] if value not in (None, "")] for name in times}
+    days = [name for name in times if all(map(_is_day, given[name][:_SAMPLE]))]
+    clocks = [name for name in times if _are_clocks(given[name]) and not _are_durations(name, given[name])]
+    if days and clocks and times[0] in (days[0], clocks[0]):
+        return days[0], clocks[0]
+    return tuple(times[:1])
+
+
+def _is_day(value: Any) -> bool:
+    return ":" not in str(value) and "T00:00:00" in moment(value, "", 0, DateOrder()).labels.get("time", "")
+
+
+def _are_clocks(values: list[Any]) -> bool:
+    """Whether all values are like 08:48, or all like 08:48:49."""
+    parts = {minutes_of(value)[1] if isinstance(value, str) else 0 for value in values}
+    return len(parts) == 1 and 0 not in parts
+
+
+def _are_durations(name: str, clocks: list[str]) -> bool:
+    minutes, parts = zip(*map(minutes_of, clocks))
+    return tells_how_long(name) or are_durations(minutes, parts[0])
+
+
+def _moment_kind(value: Any) -> str | None:
+    try:
+        is_time = moment(value, "", 0, DateOrder()).is_time and not str(value).isdecimal()  # digits may be an id, too
+        return "time" if is_time else "number"
+    except BadRow:
+        return None
+
+
+def conversation_score(name: str, values: list[Any]) -> float:
+    """Ids of conversations are short, many are different, are no times, and repeat, most often in the next row."""
+    kinds = len(set(map(str, values)))
+    if kinds < 2 or _longest(values) > 80 or all(_moment_kind(value) == "time" for value in values[:_SAMPLE]):
+        return 0
+    repeated = kinds < len(values)
+    steady = mean(before == after for before, after in pairwise(values)) if len(values) > 1 else 0
+    hints = 3 * hinted(name, "conversation") + hinted(name, "id") - 2 * hinted(name, "speaker")
+    return hints + repeated + steady + kinds / len(values) - 1.5
+
+
+def speaker_score(name: str, values: list[Any], ids: list[Any]) -> float:
+    """Speakers are few, short, and change within a conversation."""
+    if not values or _longest(values) > 60:
+        return 0
+    kinds = len(set(map(str, values)))
+    speakers = Counter(dict.fromkeys(zip(map(str, ids), map(str, values))).keys()) if ids else None
+    changes = len(speakers) > len(set(map(str, ids))) if speakers is not None else kinds > 1
+    few = 1 if 2 <= kinds <= max(4, len(values) // 4) else 0
+    hints = (
+        3 * hinted(name, "speaker") - hinted(name, "id") + 0.5 * (plain_name(name).split("_")[-1] in ("type", "role"))
+    )
+    return hints + few + changes - 1.5
+
+
+def id_score(name: str, values: list[Any]) -> float:
+    """If every record is a whole conversation, no id occurs twice."""
+    if not values or len(set(map(str, values))) < len(values) or _longest(values) > 80:
+        return 0
+    return 2 * hinted(name, "id") + hinted(name, "conversation") - name.count(".") / 2
+
+
+def lacks_header(rows: Iterable[Any]) -> bool:
+    """Whether the names of a table's columns are a first row of messages.
+
+    Such names are values: they are times or numbers, or return below, as ids of conversations and speakers do. A single
+    one may be a name, too: a column ``agent`` of who speaks.
+
+    Args:
+        rows: The first rows, by these names; others than tables have none.
+    """
+    fields: Fields = {}
+    for row in rows:
+        for name, value in row.items() if isinstance(row, dict) else ():
+            fields.setdefault(name, []).append(value)
+    names = [name for name in fields if name]
+    if all(name.isdecimal() and int(name) <= len(names) for name in names):  # columns of a data frame without names
+        return False
+    kinds = map(_moment_kind, names)
+    signs = [2 if kind == "time" else (kind == "number") + (name in fields[name]) for name, kind in zip(names, kinds)]
+    return sum(signs) > 1
+
+
+def _share(values: list[str], holds: Callable[[str], bool]) -> float:
+    return mean(map(holds, values))
+
+
+def _longest(values: list[Any]) -> int:
+    return max(len(str(value)) for value in values)

@@ -1,0 +1,252 @@
+"""Describing a file of unknown layout, and finding the columns that read it, by trying them."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from turnlens.errors import ConversationError
+from turnlens.formats.api_pages import any_records
+from turnlens.formats.column_guesses import (
+    Fields,
+    conversation_score,
+    hinted,
+    id_score,
+    is_json,
+    likeliest_time,
+    ranked,
+    speaker_score,
+    text_score,
+)
+from turnlens.formats.columns import Columns
+from turnlens.formats.nested import nested
+from turnlens.formats.source_file import BadRow, Source, parse_record
+from turnlens.formats.table import table_of
+
+_RECORDS_LOOKED_AT = 300
+_MESSAGES_LOOKED_AT = 1000
+_TEXTS_TRIED = 3  # of one table or list
+_DEEPEST = 4
+_EXAMPLE_LENGTH = 60
+_LONG_TEXT = 3  # the score from which a column is certainly text: some forty letters, all different, or a good name
+_MOST_BAD_ROWS = 0.1
+_CLEARLY = 1  # by how much a score is higher than the next one where there is no doubt
+Records = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The content of a file.
+
+    Args:
+        examples: Each column, or path of a nested field, and a value of it. ``comments[].body`` is in a list.
+        columns: Those that read it, as was tried; ``None`` where none were found that read it well.
+        first: The first conversation that they give.
+        skips: They read all but a few rows, which are bad.
+        sure: The names of the columns say so, too, and no other column comes near; see `_is_sure`.
+        problem: Where none were found: what is wrong with the likeliest.
+    """
+
+    examples: dict[str, str]
+    columns: Columns | None = None
+    first: dict[str, Any] | None = None
+    skips: bool = False
+    sure: bool = False
+    problem: str = ""
+
+
+def look_at(source: Source) -> Layout:
+    """Look at the first records of a file whose layout is not known, and try the columns that may read it."""
+    records = list(islice(_records(source), _RECORDS_LOOKED_AT))
+    fields = _fields(records)
+    lists = {path: _fields(messages) for path, messages in _lists(records).items()}
+    every = fields | {f"{path}[].{name}": values for path, inner in lists.items() for name, values in inner.items()}
+    examples = {name: _example(values) for name, values in every.items()}
+    problems = []
+    for columns in _candidates(fields, lists):
+        problem = _left_out(columns, every)
+        if not problem:
+            first, skips, problem = _tried(columns, records)
+            if not problem:
+                return Layout(examples, columns, first, skips, not skips and _is_sure(columns, fields))
+        problems.append(f"with --columns '{columns}', {problem}")
+    if not problems and any(ranked(every, text_score)):
+        problems = ["no column was found that says who speaks"]
+    return Layout(examples, problem=problems[0] if problems else "")
+
+
+def _is_sure(columns: Columns, fields: Fields) -> bool:
+    """Whether columns of a table are named after what they hold, and fit clearly better than all others."""
+    ids = fields.get(columns.conversation or "", [])
+    scores: dict[str, Callable[[str, list[Any]], float]] = {
+        "conversation": conversation_score,
+        "speaker": partial(speaker_score, ids=ids),
+        "text": text_score,
+    }
+    for meaning, score in scores.items():
+        name = getattr(columns, meaning)
+        if name not in fields or not hinted(name, meaning):
+            return False
+        best, *others = ranked(fields, score).items() or [(None, 0.0)]  # none may fit
+        if best[0] != name or (others and others[0][1] > best[1] - _CLEARLY):
+            return False
+    return True
+
+
+def _left_out(columns: Columns, every: Fields) -> str:
+    """The text that columns would leave out, or an empty text."""
+    path = f"{columns.messages}[]." if columns.messages else ""
+    used = {columns.conversation, *(f"{path}{name}" for name in columns.of_message)}
+    texts = every.get(f"{path}{columns.text}", [])
+    read = {_letters(value) for value in [*texts, *every.get(f"{path}{columns.answer}", [])]}
+    for name, values in every.items():
+        given = [value for value in values if value not in (None, "")]
+        is_text = text_score(name, given) >= _LONG_TEXT and len(given) > len(values) / 5
+        if name in used or not is_text or hinted(name.split(".")[-1], "about"):
+            continue
+        varies = len(set(given)) / len(given) > len(set(texts)) / max(len(texts), 1) / 2
+        if varies and mean(_letters(value) not in read for value in given) > 0.2:
+            return f"the texts of {name!r} would not be messages"
+    return ""
+
+
+def _letters(value: Any) -> str:
+    """The first letters of a text, which its copies in HTML share."""
+    return re.sub(r"<[^>]*>|&\w+;|[\W_]", "", str(value))[:30]
+
+
+def _tried(columns: Columns, records: Records) -> tuple[dict[str, Any] | None, bool, str]:
+    """The first conversation that columns give, whether bad rows must be skipped, and what is wrong with them."""
+    chosen = nested(columns) if columns.messages else table_of(columns)
+    rows, bad = [], []
+    with tempfile.TemporaryDirectory(prefix="turnlens-") as folder:
+        source = Source(Path(folder) / "records.jsonl")
+        lines = (json.dumps(record, default=str) + "\n" for record in records)
+        source.path.write_text("".join(lines), encoding="utf-8")
+        try:
+            for _, raw in chosen.records(source):
+                try:
+                    rows.append(chosen.convert(raw, source))
+                except BadRow as problem:
+                    bad.append(str(problem))
+        except ConversationError as error:
+            bad.append(error.problem)
+    talks = [row for row in rows if row is not None and row["messages"]]
+    if not talks or len(bad) > _MOST_BAD_ROWS * len(talks):
+        return None, True, bad[0] if bad else "no text is found"
+    return talks[0], bool(bad), _misread(columns, talks)
+
+
+def _misread(columns: Columns, talks: Records) -> str:
+    """The problem of conversations as these columns give them, or an empty text."""
+    ids = [talk["id"] for talk in talks if talk["id"] is not None]
+    if len(set(map(str, ids))) < len(ids):
+        return f"ids would repeat: {columns.conversation or 'id'!r} is not one for each conversation"
+    texts = [message["content"] for talk in talks for message in talk["messages"]]
+    if mean(text.startswith(('{"', "[{")) for text in texts) > _MOST_BAD_ROWS:
+        return "some texts would be JSON"
+    if columns.speaker is None and columns.answer is None and not columns.messages:
+        return ""  # each row is a text of its own
+    one_sided = [len({message["role"] for message in talk["messages"]}) < 2 for talk in talks]
+    if mean(one_sided) > 0.5:
+        return f"one side would be missing in {sum(one_sided):,} of {len(talks):,} conversations"
+    return ""
+
+
+def _records(source: Source) -> Iterator[dict[str, Any]]:
+    try:
+        for _, raw in any_records(source):
+            try:
+                yield parse_record(raw)
+            except BadRow:
+                continue
+    except (ConversationError, UnicodeDecodeError, EOFError, OSError):
+        return
+
+
+def _fields(records: Records) -> Fields:
+    """The values of each field that is no list, by its path; ``None`` where a record lacks it."""
+    flat = [dict(_scalars(record)) for record in records]
+    return {name: [row.get(name) for row in flat] for name in dict.fromkeys(name for row in flat for name in row)}
+
+
+def _scalars(record: dict[str, Any], prefix: str = "", depth: int = 1) -> Iterator[tuple[str, Any]]:
+    for name, value in record.items():
+        if isinstance(value, dict) and depth < _DEEPEST:
+            yield from _scalars(value, f"{prefix}{name}.", depth + 1)
+        elif not isinstance(value, list | dict) and _as_messages(value) is None:
+            yield f"{prefix}{name}", value
+
+
+def _lists(records: Records) -> dict[str, Records]:
+    """The elements of each list of objects, by its path."""
+    lists: dict[str, Records] = {}
+    for record in records:
+        for path, messages in _message_lists(record):
+            elements = lists.setdefault(path, [])
+            elements += messages[: max(0, _MESSAGES_LOOKED_AT - len(elements))]
+    return lists
+
+
+def _message_lists(record: dict[str, Any], prefix: str = "", depth: int = 1) -> Iterator[tuple[str, Records]]:
+    for name, value in record.items():
+        if isinstance(value, dict) and depth < _DEEPEST:
+            yield from _message_lists(value, f"{prefix}{name}.", depth + 1)
+        elif messages := _as_messages(value):
+            yield f"{prefix}{name}", messages
+
+
+def _as_messages(value: Any) -> Records | None:
+    """The value if it is a list of objects, or JSON of one."""
+    if isinstance(value, str) and value.lstrip().startswith("[{"):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+    is_list = isinstance(value, list) and bool(value) and all(isinstance(element, dict) for element in value)
+    return value if is_list else None
+
+
+def _candidates(fields: Fields, lists: dict[str, Fields]) -> Iterator[Columns]:
+    """Columns that may read the records, the likeliest first: of a list of messages in each, or of a table."""
+    places = []
+    for path, inner in [("", fields), *lists.items()]:
+        score = ranked({name: values for name, values in inner.items() if not is_json(values)}, text_score)
+        if score:
+            best = max(score.values()) + (3 + hinted(path, "messages") if path else 0)  # few other lists hold texts
+            places.append((best, path, inner, list(score)))
+    for _, path, inner, texts in sorted(places, key=lambda place: -place[0]):
+        id = next(iter(ranked(fields, id_score)), None)
+        answered = next((name for name in texts if hinted(name, "answered")), None)
+        asked = next((name for name in texts if hinted(name, "asked") and not hinted(name, "answered")), None)
+        pairs = [(asked, answered)] if asked and answered else []
+        for text, answer in [*pairs, *((text, None) for text in texts[:_TEXTS_TRIED])]:
+            rest = {name: values for name, values in inner.items() if name not in (text, answer)}
+            times = likeliest_time(rest)
+            time = "+".join(times) or None
+            rest = {name: values for name, values in rest.items() if name not in times}
+            session = None if path else next(iter(ranked(rest, conversation_score)), None)
+            ids = rest.pop(session or "", [])
+            repeats = len(set(map(str, ids))) < len(ids)
+            conversation = session if repeats else id
+            speaker = next(iter(ranked(rest, partial(speaker_score, ids=ids))), None)
+            if answer is not None:
+                yield Columns(conversation, None, text, time, path or None, answer)
+            elif speaker is not None and (path or repeats):
+                yield Columns(conversation, speaker, text, time, path or None)
+            elif not path and not repeats:  # as in a survey, each row is a text of its own
+                yield Columns(text=text, time=time)
+
+
+def _example(values: list[Any]) -> str:
+    value = next((value for value in values if value not in (None, "")), "")
+    text = " ".join(str(value).split())
+    return text if len(text) <= _EXAMPLE_LENGTH else f"{text[:_EXAMPLE_LENGTH]}…"

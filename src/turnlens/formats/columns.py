@@ -1,0 +1,290 @@
+"""Which columns of a table, or fields of nested records, hold the conversation, the speaker, the text and the time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from turnlens._utils.spelling import did_you_mean
+from turnlens._utils.texts import listed
+from turnlens.formats.column_names import PLACES, TIMES, is_clock, is_date, plain_name, tells_when
+from turnlens.formats.message_times import DateOrder, moment
+from turnlens.formats.source_file import BadRow
+
+# The usual names of columns. Earlier groups come first; within a group, no name is preferred.
+_NAMES = {
+    "conversation": (
+        "conversation_id dialogue_id dialog_id session_id chat_id thread_id conv_id ticket_id call_id "
+        "conversation_hash",
+        "conversation dialogue dialog session thread",
+    ),
+    "speaker": ("speaker role from author sender participant", "speaker_id sender_id author_id"),
+    "text": ("text content message utterance body sentence",),
+}
+_IDS = {"turn_id", "message_id", "utterance_id"}
+_MEANINGS = ("conversation", "speaker", "text", "time", "messages", "answer", "ignore")
+_JOIN = "+"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of columns. A dot leads into a nested field: ``author.type``.
+
+    Args:
+        conversation: The conversation's id.
+        speaker: Who says the message.
+        text: What is said.
+        time: When it is said, or the message's place in the conversation; two columns are given as ``date+time``.
+        messages: If a record is a whole conversation: the list of its messages. Speaker, text and time are then fields
+            of a message.
+        answer: What is answered, if a row holds both: then ``text`` is the user's, and no column names the speaker.
+        ignore: The columns that are not read at all.
+        time_is_guessed: The time was guessed from the words of its heading, and may turn out not to be a time.
+    """
+
+    conversation: str | None = None
+    speaker: str | None = None
+    text: str | None = None
+    time: str | None = None
+    messages: str | None = None
+    answer: str | None = None
+    ignore: tuple[str, ...] = ()
+    time_is_guessed: bool = False
+
+    def __post_init__(self) -> None:
+        listed(self.ignore, "ignore")
+        if self.answer and self.speaker:
+            raise ValueError("columns: a row with an answer is by the user and the assistant; leave out the speaker")
+
+    @classmethod
+    def of(cls, given: GivenColumns) -> Columns:
+        """Columns as a user gives them: as text for `parse`, or as a mapping such as ``{"text": "body"}``.
+
+        Raises:
+            ValueError: As for `parse`, or it is neither.
+        """
+        if isinstance(given, Columns):
+            return given
+        if isinstance(given, str):
+            return cls.parse(given)
+        if not isinstance(given, Mapping):
+            raise ValueError(f"columns: found {given!r:.60}; expected a text or a mapping, such as {{'text': 'body'}}")
+        columns = dict(given)
+        ignored = columns.pop("ignore", ())
+        for meaning, name in columns.items():
+            if meaning not in _MEANINGS or not isinstance(name, str):
+                expected = f"one of {', '.join(_MEANINGS)}, each with the name of a column"
+                raise ValueError(f"columns: found {meaning!r}: {name!r}; expected {expected}")
+        return cls(**columns, ignore=(ignored,) if isinstance(ignored, str) else tuple(ignored))
+
+    @classmethod
+    def parse(cls, text: str) -> Columns:
+        """Columns from ``conversation=ticket_id,speaker=author,text=body``; ``ignore`` may be repeated.
+
+        Raises:
+            ValueError: An unknown or repeated meaning, or no name.
+        """
+        columns: dict[str, Any] = {"ignore": ()}
+        # a name may hold commas itself
+        for part in re.split(rf",(?=\s*(?:{'|'.join(_MEANINGS)})\s*=)", text):
+            meaning, _, name = (side.strip() for side in part.partition("="))
+            if meaning not in _MEANINGS or not name:
+                expected = f"one of {', '.join(_MEANINGS)}, each as meaning=column and separated by commas"
+                raise ValueError(f"columns: found {part.strip()!r}; expected {expected}")
+            if meaning == "ignore":
+                columns["ignore"] += tuple(ignored.strip() for ignored in name.split(",") if ignored.strip())
+            elif meaning in columns:
+                raise ValueError(f"columns: {meaning} is given twice; a conversation has one {meaning} column")
+            else:
+                columns[meaning] = name
+        return cls(**columns)
+
+    def __str__(self) -> str:
+        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name in _MEANINGS}
+        given["ignore"] = ",".join(self.ignore)
+        return ",".join(f"{meaning}={name}" for meaning, name in given.items() if name)
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """The columns that make up the time."""
+        return tuple(self.time.split(_JOIN)) if self.time else ()
+
+    @property
+    def of_message(self) -> tuple[str, ...]:
+        """The columns that hold a message."""
+        return tuple(name for name in (self.speaker, self.text, self.answer, *self.times) if name)
+
+
+NOT_GIVEN = Columns()
+# Columns as users give them.
+GivenColumns: TypeAlias = Columns | Mapping[str, Any] | str
+
+
+def is_id(name: str) -> bool:
+    """Whether a column's name says that it holds ids. Messages are ordered by ids only if these are numbers."""
+    return plain_name(name) in _IDS
+
+
+def conversation_field(names: Iterable[str]) -> str | None:
+    """The field of a record that holds the conversation's id by its usual name."""
+    return next((name for name in names if plain_name(name) in _NAMES["conversation"][0].split()), None)
+
+
+def columns_known(names: Iterable[str]) -> bool:
+    """Whether the names alone say which columns hold the conversation, the speaker and the text."""
+    plain = {plain_name(name) for name in names}
+    return all(any(plain & set(group.split()) for group in groups) for groups in _NAMES.values())
+
+
+def find_columns(
+    names: Iterable[str], given: Columns, *, whole_conversations: bool = False, example: dict[str, Any] | None = None
+) -> Columns:
+    """Find the columns: those that the user named, and the others by their usual names.
+
+    If the text is given and there is no speaker, each row is a text of its own, such as an answer to a survey.
+
+    Args:
+        names: All columns of a table, or the fields of a message.
+        given: What the user said.
+        whole_conversations: The names are fields of a message, so the conversation needs no column.
+        example: A row. A column that is only guessed to hold times must hold a time in this row.
+
+    Raises:
+        ValueError: A column is missing, or several columns could be meant.
+    """
+    names = [name for name in names if name not in given.ignore]
+    columns: dict[str, Any] = {}
+    for meaning, groups in _NAMES.items():
+        columns[meaning] = getattr(given, meaning)
+        is_found = columns[meaning] is not None or (meaning == "speaker" and given.answer is not None)
+        if not is_found and not (whole_conversations and meaning == "conversation"):
+            columns[meaning] = _only_one(meaning, groups, names)
+    has_sides = columns["speaker"] is not None or whole_conversations
+    are_texts = given.answer is not None or (given.text is not None and not has_sides)
+    for meaning in () if are_texts else ("conversation", "speaker", "text"):
+        if columns[meaning] is None and not (whole_conversations and meaning == "conversation"):
+            raise _missing(meaning, names)
+    taken = {name for name in (*columns.values(), given.answer, given.time) if name}
+    free = [name for name in names if name not in taken]
+    time = given.time or _known(free, TIMES)
+    guess = _guessed_time(free, example or {}) if time is None else None
+    time = time or guess or _known(free, PLACES)
+    return Columns(
+        **columns,
+        answer=given.answer,
+        time=time,
+        messages=given.messages,
+        ignore=given.ignore,
+        time_is_guessed=guess is not None,
+    )
+
+
+def _only_one(meaning: str, groups: tuple[str, ...], names: list[str]) -> str | None:
+    for group in groups:
+        hits = [name for name in names if plain_name(name) in group.split()]
+        if len(hits) > 1:
+            could = " and ".join(map(repr, hits))
+            raise ValueError(
+                f"the columns {could} could each be the {meaning}; say which: --columns {meaning}={hits[0]}"
+            )
+        if hits:
+            return hits[0]
+    return None
+
+
+def _missing(meaning: str, names: list[str]) -> ValueError:
+    return ValueError(
+        f"found the columns {', '.join(names)}; expected one for the {meaning}, such as "
+        f"{_NAMES[meaning][0].split()[0]}: say which with --columns {meaning}=…"
+    )
+
+
+def _known(names: list[str], order: str) -> str | None:
+    """The first of these columns by its usual name; a day and a time of day are taken together."""
+    by_plain_name: dict[str, str] = {}
+    for name in names:
+        by_plain_name.setdefault(plain_name(name), name)
+    column = next((by_plain_name[usual] for usual in order.split() if usual in by_plain_name), None)
+    return _with_its_other_half(column, names) if column is not None else None
+
+
+def _guessed_time(names: list[str], example: dict[str, Any]) -> str | None:
+    """The first column whose heading says when, and whose example is a time."""
+    for name in names:
+        if tells_when(name):
+            time = _with_its_other_half(name, names)
+            if _holds_time(time, example):
+                return time
+    return None
+
+
+def _with_its_other_half(name: str, names: list[str]) -> str:
+    if is_clock(name):
+        day = next(filter(is_date, names), None)
+        return f"{day}{_JOIN}{name}" if day is not None else name
+    clock = next(filter(is_clock, names), None) if is_date(name) else None
+    return f"{name}{_JOIN}{clock}" if clock is not None else name
+
+
+def _holds_time(time: str, example: dict[str, Any]) -> bool:
+    value = joined_time(value_at(example, name) for name in time.split(_JOIN))
+    try:
+        return bool(moment(value, time, 0, DateOrder()).labels)
+    except BadRow:
+        return False
+
+
+@lru_cache(1024)
+def time_fields(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The fields of a message whose names say that they hold a time; empty if there are none."""
+    fields = [name for name in names if name.lower() != "start"]  # of a message: seconds from where a recording starts
+    time = _known(fields, TIMES)
+    if time is None:
+        time = next((_with_its_other_half(name, fields) for name in fields if tells_when(name)), None)
+    return tuple(time.split(_JOIN)) if time is not None else ()
+
+
+def joined_time(parts: Iterable[Any]) -> Any:
+    """A single value as it is, or several values joined into one text."""
+    values = list(parts)
+    return values[0] if len(values) == 1 else " ".join(str(part) for part in values if part not in (None, "")) or None
+
+
+def check_present(columns: Columns, names: Iterable[str]) -> None:
+    """Raise ``ValueError`` if a table lacks a column that is to be read or ignored.
+
+    What `Columns.parse` took for the rest of a name, as it may be, is then an unknown meaning.
+    """
+    names = list(names)
+    for path in filter(None, (columns.conversation, *columns.of_message, columns.messages, *columns.ignore)):
+        if path not in names and path.split(".")[0] not in names:
+            if meaning := re.search(r"(?:^|,)\s*([^,=]+?)\s*=", path):
+                raise ValueError(f"columns: found the meaning {meaning[1]!r}; expected one of {', '.join(_MEANINGS)}")
+            raise ValueError(f"there is no column {path!r}{did_you_mean(path, names)}; found {', '.join(names)}")
+
+
+def value_at(record: Any, path: str | None) -> Any:
+    """The value at a path such as ``author.type``, ``None`` where there is none."""
+    if path is None or not isinstance(record, dict):
+        return None
+    if path in record:
+        return record[path]
+    first, dot, rest = path.partition(".")
+    return value_at(record.get(first), rest) if dot else None
+
+
+def without(record: dict[str, Any], paths: Iterable[str]) -> dict[str, Any]:
+    """The record without the values at these paths, and without objects that become empty by this."""
+    for path in paths:
+        first, dot, rest = path.partition(".")
+        if path in record:
+            record = {name: value for name, value in record.items() if name != path}
+        elif dot and isinstance(record.get(first), dict):
+            inner = without(record[first], [rest])
+            record = {name: (inner if name == first else value) for name, value in record.items()}
+            if not inner:
+                del record[first]
+    return record

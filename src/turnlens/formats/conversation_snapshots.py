@@ -1,0 +1,128 @@
+"""Rows that are snapshots of one growing conversation, as assistants log them: each holds all that was said so far.
+
+Only rows that share the id of a conversation are compared; where no column is named so, the ``id`` is it if it returns
+among the first rows, as in requests of Vercel's AI SDK. One whose messages another repeats and continues is part of
+that other one; edited and unlike histories stay apart.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from hashlib import blake2b
+from itertools import chain, groupby, islice
+from operator import itemgetter
+from typing import Any
+
+from turnlens.errors import ConversationError
+from turnlens.formats.call_sessions import message_key
+from turnlens.formats.columns import conversation_field
+from turnlens.formats.source_file import OTHER_LAYOUT, BadRow, parse_value
+
+Row = dict[str, Any]
+_LOOKED_AT = 1000
+_ONCE = """
+select number, row from rows
+where conversation in (select conversation from rows group by conversation having count(*) = 1) order by number
+"""
+_REPEATED = """
+with many as (select conversation, min(number) as first from rows group by conversation having count(*) > 1)
+select conversation, number, row from many join rows using (conversation) order by first, number
+"""
+
+
+def last_snapshots(
+    rows: Iterator[tuple[int, Any]], convert: Callable[[Row], Row], answers: tuple[str, ...]
+) -> Iterator[tuple[int, Any]]:
+    """The rows without those that others continue: without an id, with one of their own, and with a shared one.
+
+    They wait in a temporary file, so that memory does not grow with the number of rows.
+
+    Args:
+        rows: Numbered rows.
+        convert: From a row to one with plain messages, by which rows are compared.
+        answers: The labels that hold the answer to the messages of their own row.
+    """
+    with closing(sqlite3.connect("")) as database:  # "" is a temporary file that SQLite removes
+        database.execute("create table rows (conversation text, number integer, row blob)")
+        damage: list[Exception] = []
+        parsed = ((number, raw, _parsed(raw)) for number, raw in _until_damage(rows, damage))
+        beginning = list(islice(parsed, _LOOKED_AT))
+        ids = [str(row["id"]) for _, _, row in beginning if isinstance(row, dict) and row.get("id")]
+        returns = len(set(ids)) < len(ids)
+        for number, raw, row in chain(beginning, parsed):
+            conversation = _shared(row, returns) if isinstance(row, dict) else None
+            if conversation in (None, ""):
+                yield number, row
+                continue
+            kept = raw if isinstance(raw, bytes) else json.dumps(row, default=str).encode()
+            database.execute("insert into rows values (?, ?, ?)", (json.dumps(conversation, default=str), number, kept))
+        database.execute("create index by_conversation on rows (conversation)")
+        yield from database.execute(_ONCE)
+        for conversation, group in groupby(database.execute(_REPEATED), itemgetter(0)):
+            many = [(number, parse_value(row)) for _, number, row in group]
+            yield from _joined(many, conversation, convert, answers)
+    for problem in damage:
+        raise problem
+
+
+def _until_damage(rows: Iterator[tuple[int, Any]], damage: list[Exception]) -> Iterator[tuple[int, Any]]:
+    """The rows before what cannot be read, as at the end of a file that is cut off; the problem goes to ``damage``."""
+    try:
+        yield from rows
+    except (*OTHER_LAYOUT, ConversationError, EOFError, OSError, zlib.error) as problem:
+        damage.append(problem)
+
+
+def _parsed(raw: Any) -> Any:
+    try:
+        return parse_value(raw)
+    except BadRow as problem:
+        return problem
+
+
+def _shared(row: Row, returns: bool) -> Any:
+    """The id of a row's conversation: its own or that of its metadata, or its ``id`` where ids return."""
+    for place in (row, row.get("metadata")):
+        if isinstance(place, dict) and (name := conversation_field(place)) and place[name] not in (None, ""):
+            return place[name]
+    return row.get("id") if returns else None
+
+
+def _joined(
+    rows: list[tuple[int, Row]], conversation: str, convert: Callable[[Row], Row], answers: tuple[str, ...]
+) -> list[tuple[int, Row]]:
+    """The rows of a conversation that none other continues, each with the labels that only those before it have."""
+    beginnings = [_beginnings(row, convert) for _, row in rows]
+    lengths = list(map(len, beginnings))
+    longest: dict[bytes, int] = {}  # by a beginning, the longest row that has it, and of equals the last
+    for place in sorted(range(len(rows)), key=lambda place: (lengths[place], place), reverse=True):
+        for beginning in beginnings[place]:
+            longest.setdefault(beginning, place)
+    into = [longest[said[-1]] if said else place for place, said in enumerate(beginnings)]
+    if all(lengths[place] == lengths[other] for place, other in enumerate(into)):
+        return rows  # nothing grows
+    kept: dict[int, tuple[int, Row]] = {}
+    for place, other in sorted(enumerate(into), key=lambda pair: (lengths[pair[0]], pair[0])):
+        number, row = rows[place]
+        first, earlier = kept.get(other, (number, {}))
+        told = {name: value for name, value in row.items() if value not in (None, "")}
+        earlier = {name: value for name, value in earlier.items() if name not in answers}
+        kept[other] = min(first, number), {**earlier, **told, "id": json.loads(conversation)}
+    return sorted(kept.values(), key=itemgetter(0))
+
+
+def _beginnings(row: Row, convert: Callable[[Row], Row]) -> list[bytes]:
+    """A digest of each beginning of what is said in a row; none for one that cannot be read."""
+    digest = blake2b(digest_size=16)
+    digests = []
+    try:
+        for message in convert(dict(row))["messages"]:
+            digest.update(message_key(message).encode("utf-8", "replace"))
+            digests.append(digest.digest())
+    except OTHER_LAYOUT:
+        return []
+    return digests

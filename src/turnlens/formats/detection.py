@@ -1,0 +1,138 @@
+"""Detecting the format of a file from its beginning."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from itertools import islice
+
+from turnlens.errors import ConversationError
+from turnlens.formats import FORMATS
+from turnlens.formats.column_guesses import lacks_header
+from turnlens.formats.column_suggestions import Layout, look_at
+from turnlens.formats.file_head import object_head, record_head, text_head
+from turnlens.formats.format import Format, Head
+from turnlens.formats.source_file import ENDINGS, Source
+
+_TABLES = (".csv", ".tsv", ".txt", ".xlsx")
+_ROWS_LOOKED_AT = 100
+_TEXT_ENDINGS = (".txt", ".vtt", ".srt", ".mbox")
+_PACKED = (".zip", ".tar", ".tgz", ".rar", ".7z")  # as most exports arrive
+_OTHER_FILES = {".xls": "an old workbook: save it as .xlsx or CSV", ".pdf": "a PDF: export it as text or as a table"}
+# What a file begins with, and the endings it then has.
+_CONTENTS = {
+    b"\x1f\x8b": ("compressed by gzip", (".gz",)),
+    b"PK\x03\x04": ("a zip file or workbook", (".xlsx", ".zip")),
+    b"PAR1": ("Parquet", (".parquet",)),
+    b"%PDF": ("a PDF", ()),
+    b"\xd0\xcf\x11\xe0": ("an old workbook or document of Office", ()),
+    b"SQLite format 3": ("a database of SQLite", ()),
+}
+_KEYS_SHOWN = 20
+NAME_COLUMNS = (
+    "name its columns with --columns 'conversation=…,speaker=…,text=…' (where each row is a text of its own, "
+    "with --columns 'text=…')"
+)
+NO_HEADER = (
+    "its first row looks like a message, not like the names of columns: add a first row that names every column, "
+    "such as conversation_id,speaker,text"
+)
+EXPECTED_LINES = "expected lines that begin with who speaks, such as “Anna: Good morning.”"
+
+
+def detect_format(source: Source) -> Format:
+    """Detect a file's format from its first records.
+
+    Raises:
+        ConversationError: The file is empty, its first records are all malformed, or no format matches.
+    """
+    if source.is_folder:  # the only folders that `find_files` gives
+        return FORMATS["slack"]
+    if source.ending in _PACKED:
+        raise ConversationError(source.name, f"a {source.ending} is not read: unpack it and give the folder or file")
+    if source.ending in _OTHER_FILES:
+        raise ConversationError(source.name, f"{_OTHER_FILES[source.ending]}, and give that")
+    if source.ending not in ENDINGS:
+        known = ", ".join(ENDINGS)
+        problem = f"unknown ending {source.ending!r}; known are {known}, each also with .gz"
+        raise ConversationError(source.name, problem)
+    if source.path.is_file():  # which what a program gives is not
+        _check_content(source)
+    head = Head()
+    for head in _heads(source):
+        for candidate in FORMATS.values():
+            if candidate.matches(head):
+                return candidate
+    if source.ending in _TABLES and lacks_header(row for _, row in islice(source.records(), _ROWS_LOOKED_AT)):
+        raise ConversationError(source.name, NO_HEADER)
+    raise UnknownLayout(source, head)
+
+
+def _check_content(source: Source) -> None:
+    """Refuse an empty file, and one whose name says that it holds something else."""
+    with source.path.open("rb") as file:
+        beginning = file.read(max(map(len, _CONTENTS)))
+    if not beginning:
+        raise ConversationError(source.name, "the file is empty: no conversations in it")
+    name = source.path.name.removesuffix(".sample").lower()
+    for mark, (content, endings) in _CONTENTS.items():
+        if beginning.startswith(mark) and not name.endswith(endings):
+            named = " or ".join(f"…{ending}" for ending in endings)
+            advice = f"name it {named}" if endings else "export it as text or as a table"
+            raise ConversationError(source.name, f"the content of the file is {content}: {advice}")
+
+
+class UnknownLayout(ConversationError):
+    """A file in none of the known formats.
+
+    Args:
+        source: The file.
+        head: What it begins with.
+    """
+
+    def __init__(self, source: Source, head: Head) -> None:
+        self.layout = look_at(source) if head.keys else Layout({})
+        if self.layout.columns is not None:
+            advice = f"name its columns, as was tried\n  --columns {shlex.quote(str(self.layout.columns))}"
+        else:
+            problem = f"{self.layout.problem}; " if self.layout.problem else ""
+            advice = f"{problem}{_advice(source, head)}; docs/formats.md lists what can be read"
+        super().__init__(source.name, f"could not detect the format: found {_excerpt(head)}; {advice}")
+
+
+def _advice(source: Source, head: Head) -> str:
+    if head.line:
+        return EXPECTED_LINES
+    if not head.keys and source.ending in (".jsonl", ".ndjson"):
+        return "if all conversations are in one list, name the file .json"
+    return NAME_COLUMNS if head.keys else "expected conversations or messages as objects"
+
+
+def _excerpt(head: Head) -> str:
+    if head.line:
+        return repr(head.line[:60])
+    if not head.keys:
+        inside = sorted(head.inner.get("", ()))
+        return f"lists of objects with {', '.join(inside[:_KEYS_SHOWN])}" if inside else "no object with any key"
+    keys = sorted(head.keys)
+    more = f", … ({len(keys)} in all)" if len(keys) > _KEYS_SHOWN else ""
+    return f"the columns or keys {', '.join(keys[:_KEYS_SHOWN])}{more}"
+
+
+def _heads(source: Source) -> Iterator[Head]:
+    """Views of the beginning of a file, the cheapest first."""
+    if source.ending == ".tsv":  # perhaps without a header
+        yield text_head(source)
+    if source.ending in _TEXT_ENDINGS:
+        head = text_head(source)
+        is_json = head.line.lstrip().startswith(("{", "[{", "[["))
+        if not is_json:
+            yield head
+        if not is_json and "\t" not in head.line:
+            return
+    if source.ending == ".json":  # perhaps one object as large as the file
+        head, is_whole = object_head(source)
+        yield head
+        if is_whole:
+            return
+    yield record_head(source)

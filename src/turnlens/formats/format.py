@@ -1,0 +1,63 @@
+"""The description of a source format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from turnlens.formats.source_file import Source
+
+
+@dataclass(frozen=True)
+class Head:
+    """The beginning of a file, as far as needed to detect its format.
+
+    Args:
+        keys: The columns, or the keys of the first JSON object; empty for other text.
+        inner: For each of these keys that holds an object or an array of objects, the keys of the first one; for a
+            record that is itself an array, under the key "".
+        lines: The first lines that are not blank; empty where there are keys.
+    """
+
+    keys: frozenset[str] = frozenset()
+    inner: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    lines: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """The first line; empty where there are keys."""
+        return self.lines[0] if self.lines else ""
+
+    @property
+    def inner_keys(self) -> frozenset[str]:
+        """The keys of the first object in the record."""
+        return next(iter(self.inner.values()), frozenset())
+
+
+@dataclass(frozen=True)
+class Format:
+    """A source format of conversations.
+
+    Args:
+        name: What users call it.
+        description: One line for lists of formats.
+        layout: What a file must hold, for error messages.
+        records: From a file to ``(line or row number, raw)`` for every conversation.
+        convert: From ``raw`` to ``{"id"?, "messages": [{"role", "content", …}], …labels}``, or to None for a
+            conversation that an app opened and nothing was said in. Raises `BadRow` or the ``KeyError``, ``TypeError``,
+            … of a record with an unexpected layout.
+        matches: Whether a file that begins like this has this format.
+        companions: Files beside its files that hold no conversations: patterns of their names in lower case, and what
+            they hold. Known names only: any other file is most likely a mistake, which should be an error.
+        goes_on: Whether a conversation of one file goes on in others, so that files given together are one log.
+    """
+
+    name: str
+    description: str
+    layout: str
+    records: Callable[[Source], Iterator[tuple[int, Any]]]
+    convert: Callable[[Any, Source], dict[str, Any] | None]
+    matches: Callable[[Head], bool]
+    companions: Mapping[str, str] = field(default_factory=dict)
+    goes_on: bool = False

@@ -1,0 +1,206 @@
+"""E-mail threads: a mailbox in mbox format, as Thunderbird, Apple Mail, Google Takeout and mailing lists write it.
+
+A thread is a conversation: messages that name one another in ``In-Reply-To`` or ``References``, in the order of their
+dates. The role is the sender's name, or the address without one; ``address`` and ``message_id`` are labels, and
+``reply_to`` is the message answered. In replies, the signature and what they repeat at their end is left out, where the
+thread holds an earlier message; quotations that are answered point by point stay. Attached files are ``attachments``.
+
+Source: RFC 4155 (mbox), RFC 5322 (messages, section 3.6.4 on threads); parsed by the standard library.
+"""
+
+from __future__ import annotations
+
+import mailbox
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from email.message import EmailMessage
+from email.parser import BytesParser
+from email.policy import EmailPolicy
+from email.utils import parseaddr, parsedate_to_datetime
+from typing import Any, NamedTuple, cast
+
+from turnlens.formats.format import Format, Head
+from turnlens.formats.html_text import html_text
+from turnlens.formats.quoted_mail import own_text
+from turnlens.formats.source_file import BadRow, Source
+
+_ID = re.compile(r"<[^<>\s]+>")
+_HEADER = re.compile(r"[!-9;-~]+:( |$)")
+# In characters, since the library takes time quadratic in them: above, a header is read as empty.
+_LONGEST_HEADER = 4_000
+_LONGEST_PLAIN_HEADER = 100_000  # of those it parses no further
+_PLAIN_HEADERS = ("references", "in-reply-to", "subject")
+
+
+class Mail(NamedTuple):
+    """Everything that puts a message into its thread."""
+
+    key: Any
+    message_id: str
+    answers: tuple[str, ...]
+    """Ids of messages before it, the one it answers last."""
+    time: float
+
+
+class _Forgiving(EmailPolicy):
+    """The library's policy, but a header that its parser fails at, or would take minutes for, is empty."""
+
+    def header_fetch_parse(self, name: str, value: Any) -> Any:
+        """The header's value, parsed."""
+        if len(value) <= (_LONGEST_PLAIN_HEADER if name.lower() in _PLAIN_HEADERS else _LONGEST_HEADER):
+            try:
+                return super().header_fetch_parse(name, value)
+            except (RecursionError, ValueError, LookupError, AttributeError, TypeError):
+                pass
+        return self.header_factory(name, "")
+
+
+_POLICY = _Forgiving()
+
+
+def records(source: Source) -> Iterator[tuple[int, list[EmailMessage]]]:
+    """Threads in the order of their first messages, numbered by the message of the mailbox they begin with."""
+    with _mailbox(source) as box:
+        for number, thread in _threads(_mails(box, source)):
+            yield number, [_parsed(box, mail.key) for mail in thread]
+
+
+@contextmanager
+def _mailbox(source: Source) -> Iterator[mailbox.mbox]:
+    # the library needs a file of its own if this one is compressed
+    with source.open_bytes() as file, tempfile.NamedTemporaryFile() as unpacked:
+        if source.is_gzipped:
+            shutil.copyfileobj(file, unpacked)
+            unpacked.flush()
+        box = mailbox.mbox(unpacked.name if source.is_gzipped else source.path, create=False)
+        try:
+            yield box
+        finally:
+            box.close()
+
+
+def _parsed(box: mailbox.mbox, key: Any, headers_only: bool = False) -> EmailMessage:
+    return cast(EmailMessage, BytesParser(policy=_POLICY).parsebytes(box.get_bytes(key), headers_only))
+
+
+def _mails(box: mailbox.mbox, source: Source) -> Iterator[Mail]:
+    seen = set()
+    for key in box.iterkeys():
+        source.tick()
+        mail = _parsed(box, key, headers_only=True)
+        message_id = _ids(mail, "Message-ID")[:1] or [f"<{key}>"]
+        if message_id[0] in seen:  # Takeout and mailing lists hold some twice
+            continue
+        seen.add(message_id[0])
+        answers = (*_ids(mail, "References"), *_ids(mail, "In-Reply-To")[:1])
+        yield Mail(key, message_id[0], answers, _time(mail))
+
+
+def _ids(mail: EmailMessage, header: str) -> list[str]:
+    return _ID.findall(_header(mail, header))
+
+
+def _header(mail: EmailMessage, name: str) -> str:
+    return str(mail.get(name, ""))
+
+
+def _time(mail: EmailMessage) -> float:
+    try:
+        return parsedate_to_datetime(_header(mail, "Date")).timestamp()
+    except (ValueError, TypeError, IndexError, OverflowError, OSError):
+        return float("inf")
+
+
+def _threads(mails: Iterator[Mail]) -> Iterator[tuple[int, list[Mail]]]:
+    """Mails whose ids are connected, each thread sorted by time."""
+    leaders: dict[str, str] = {}
+
+    def leader(name: str) -> str:
+        while leaders.setdefault(name, name) != name:
+            leaders[name] = leaders[leaders[name]]
+            name = leaders[name]
+        return name
+
+    numbered = list(enumerate(mails, start=1))
+    for _, mail in numbered:
+        for other in mail.answers:
+            leaders[leader(other)] = leader(mail.message_id)
+    threads: dict[str, list[tuple[int, Mail]]] = {}
+    for number, mail in numbered:
+        threads.setdefault(leader(mail.message_id), []).append((number, mail))
+    for thread in threads.values():
+        yield thread[0][0], [mail for _, mail in sorted(thread, key=lambda item: item[1].time)]
+
+
+def convert(raw: list[EmailMessage], source: Source) -> dict[str, Any]:
+    """A message for every e-mail of the thread, the subject that of the first."""
+    messages = [_message(mail, is_first=index == 0) for index, mail in enumerate(raw)]
+    return {"id": messages[0]["message_id"], "messages": messages, "title": _header(raw[0], "Subject") or None}
+
+
+def _message(mail: EmailMessage, is_first: bool) -> dict[str, Any]:
+    name, address = _sender(mail)
+    if not (name or address):
+        raise BadRow("an e-mail has no sender in 'From' that can be read; expected From: Ann <ann@example.com>")
+    text, files = _text(mail)
+    answers = _ids(mail, "In-Reply-To") or _ids(mail, "References")[-1:]
+    return {
+        "role": name or address,
+        "content": text if is_first else own_text(text),
+        "address": address or None,
+        "time": _iso(mail),
+        "message_id": "".join(_ids(mail, "Message-ID")[:1]) or None,
+        "reply_to": "".join(answers[:1]) or None,
+        "attachments": files or None,
+    }
+
+
+def _sender(mail: EmailMessage) -> tuple[str, str]:
+    try:
+        return parseaddr(_header(mail, "From"))
+    except RecursionError:  # of a hundred brackets
+        return "", ""
+
+
+def _iso(mail: EmailMessage) -> str | None:
+    try:
+        return parsedate_to_datetime(_header(mail, "Date")).isoformat()
+    except (ValueError, TypeError, IndexError):
+        return None
+
+
+def _text(mail: EmailMessage) -> tuple[str, list[str]]:
+    """The text, plain if there is one, and the names of what is attached."""
+    body = mail.get_body(("plain", "html"))
+    others = [part for part in mail.walk() if part.get_filename()]
+    files = [f"file: {part.get_filename()}" for part in others]
+    if body is None:  # nothing but files, or parts that are announced and not there
+        said = mail.get_payload()
+        return (said.strip() if mail.get_content_maintype() == "multipart" and isinstance(said, str) else ""), files
+    content = _decoded(cast(EmailMessage, body))
+    return (html_text(content)[0] if body.get_content_subtype() == "html" else content.strip()), files
+
+
+def _decoded(body: EmailMessage) -> str:
+    try:
+        return str(body.get_content())
+    except (LookupError, UnicodeError, ValueError):  # a character set that is unknown or not the one used
+        return cast(bytes, body.get_payload(decode=True) or b"").decode("utf-8", "replace")
+
+
+def matches(head: Head) -> bool:
+    """A line ``From `` that begins a message, and headers after it."""
+    return head.line.startswith("From ") and any(_HEADER.match(line) for line in head.lines[1:3])
+
+
+FORMAT = Format(
+    name="mbox",
+    description="e-mail threads in a mailbox (mbox)",
+    layout="a mailbox in mbox format: e-mails with their headers, each after a line “From …”",
+    records=records,
+    convert=convert,
+    matches=matches,
+)

@@ -1,0 +1,193 @@
+"""Requests to language models and their answers, in bodies of APIs and in inputs and outputs of traces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnlens.formats.columns import value_at
+from turnlens.formats.message_layouts import add_labels, instructions_apart, parsed, plain_message, text_and_labels
+from turnlens.formats.message_times import time_and_order
+from turnlens.formats.source_file import BadRow
+
+_PARTS = ("_call", "_call_output", "reasoning")  # how the types of items of Responses end that are no messages
+# Where an input or an output that is an object keeps the messages, and else the text.
+_MESSAGES = ("messages", "input", "chat_history", "prompt", "input_messages", "contents", "new_message", "inputs")
+_ASKED = ("question", "query", "input", "prompt", "text", "content", "message", "user_input", "user_message", "value")
+_ANSWERS = (
+    "output",
+    "outputs",
+    "answer",
+    "response",
+    "result",
+    "text",
+    "content",
+    "completion",
+    "output_text",
+    "generation",
+)
+_SYSTEM = ("system", "instructions", "config.system_instruction", "systemInstruction")
+_TOKENS = {  # ours -> OpenAI's, Anthropic's, LangChain's and older names
+    "input_tokens": ("input_tokens", "prompt_tokens", "input", "promptTokens", "promptTokenCount"),
+    "output_tokens": ("output_tokens", "completion_tokens", "output", "completionTokens", "candidatesTokenCount"),
+}
+_TIMES = ("time", "timestamp", "created_at")
+KEPT = ("role", "content", "name", "tool_calls", "tool_results", "thinking", "refusal", "attachments", "documents")
+
+
+def asked(request: Any) -> tuple[str | None, list[dict[str, Any]]]:
+    """The system prompt and the other messages of a request.
+
+    Raises:
+        BadRow: It holds none.
+    """
+    request = parsed(request)
+    items = _messages_of(request)
+    if items is None:
+        raise BadRow("found a request without a list of messages under 'messages' or 'input'")
+    told = [value_at(request, name) for name in _SYSTEM] if isinstance(request, dict) else []
+    system = [_content(content)[0] for content in told if content]
+    first, messages = instructions_apart(_joined(items), is_request=True)
+    return "\n".join(filter(None, (*system, first))) or None, messages
+
+
+def answer(response: Any) -> dict[str, Any] | None:
+    """The message of a response that came at once; None where it has none, as after an error."""
+    response = parsed(response)
+    if isinstance(response, list):  # of messages, or of LangChain's generations
+        response = {"generations": response} if response and isinstance(response[0], list) else _last(response)
+    if isinstance(response, str):
+        return {"role": "assistant", "content": response} if response else None
+    if not isinstance(response, dict):
+        return None
+    if response.get("choices"):
+        choice = response["choices"][0]
+        return _message({"role": "assistant", **(choice.get("message") or {"content": choice.get("text")})})
+    if response.get("candidates"):  # of Gemini
+        return answer(response["candidates"][0])
+    if response.get("generations"):
+        generation = response["generations"][0]
+        generation = generation[0] if isinstance(generation, list) else generation
+        message = generation.get("message") or {"role": "assistant", "content": generation.get("text")}
+        return _message(message)
+    output = response.get("output")
+    if isinstance(output, list) and output and isinstance(output[0], dict):
+        return _joined(output, [{"role": "assistant", "content": ""}])[0]
+    if _is_message(response):
+        is_wrapped = isinstance(response.get("message"), dict)
+        message = _message(response if is_wrapped else {"role": "assistant", **response})
+        return message if message["role"] == "assistant" else None
+    if isinstance(response.get("messages"), list):
+        return answer(response["messages"])
+    inner = _said_in(response)
+    return answer(inner) if inner is not response else None
+
+
+def _said_in(response: dict[str, Any]) -> Any:
+    """What an output of an unknown layout says; the message of an error is nothing said."""
+    names = _ANSWERS if response.get("error") else (*_ANSWERS, "message")
+    inner = next((response[name] for name in names if response.get(name)), None)
+    is_only = len(response) == 1 and "error" not in response
+    return next(iter(response.values())) if inner is None and is_only else inner
+
+
+def usage(response: Any) -> dict[str, Any]:
+    """The tokens that a response counts."""
+    counts = parsed(response.get("usage") or response.get("usageMetadata")) if isinstance(response, dict) else None
+    counts = counts if isinstance(counts, dict) else {}
+    return {
+        ours: next((counts[n] for n in names if counts.get(n) is not None), None) for ours, names in _TOKENS.items()
+    }
+
+
+def _messages_of(value: Any) -> list[dict[str, Any]] | None:
+    """The messages in an input of any kind; None if it holds none."""
+    if isinstance(value, dict):
+        return _messages_in(value)
+    if isinstance(value, list) and value and isinstance(value[0], list):  # a batch of LangChain's
+        value = value[0]
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        return value
+    texts = [value] if isinstance(value, str) else value
+    is_text = isinstance(texts, list) and all(isinstance(item, str) for item in texts)
+    text = "\n".join(texts) if is_text else ""
+    return [{"role": "user", "content": text}] if text.strip() else None
+
+
+def _messages_in(value: dict[str, Any]) -> list[dict[str, Any]] | None:
+    if value.keys() <= {"args", "kwargs"}:  # of a function that is traced by a decorator
+        return _messages_of(value.get("args") or value.get("kwargs"))
+    if _is_message(value):
+        return [value]
+    for name in _MESSAGES:
+        inner = parsed(value.get(name))
+        if isinstance(inner, list | dict) and inner and (messages := _messages_of(inner)):
+            question = next((value[n] for n in _ASKED if isinstance(value.get(n), str)), None)
+            asks_apart = name == "chat_history" and question
+            return [*messages, {"role": "user", "content": question}] if asks_apart else messages
+    text = next((value[name] for name in _ASKED if value.get(name)), None)
+    if text is None and len(value) == 1:
+        text = next(iter(value.values()))
+    return _messages_of(parsed(text)) if text is not value else None
+
+
+def _is_message(value: dict[str, Any]) -> bool:
+    keys = value.keys()
+    return (
+        bool(keys & {"role", "lc", "message.role"})
+        or isinstance(value.get("message"), dict)
+        or {"type", "data"} <= keys
+        or {"type", "content"} <= keys
+    )
+
+
+def _last(items: list[Any]) -> Any:
+    return items[-1] if items else None
+
+
+def _joined(items: list[dict[str, Any]], answer: list[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
+    """The messages; items of Responses that follow each other are one, as are all of an answer."""
+    messages, was_part = answer or [], False
+    for item in items:
+        if isinstance(item.get("content"), dict) and item["content"].get("type") == "function":
+            continue  # a tool that could be called, which Langfuse lists after the messages
+        message, is_part = _message(item), str(item.get("type")).endswith(_PARTS)
+        is_same = messages and message["role"] == messages[-1]["role"] == "assistant" and (is_part or was_part)
+        if is_same or answer:
+            messages[-1]["content"] += message.pop("content")
+            add_labels(messages[-1], {name: value for name, value in message.items() if name != "role"})
+        else:
+            messages.append(message)
+        was_part = is_part or bool(is_same)
+    return messages
+
+
+def _message(item: dict[str, Any]) -> dict[str, Any]:
+    kind = str(item.get("type"))
+    if kind.endswith(_PARTS):
+        part = {**item, "thinking": _summary(item)} if kind == "reasoning" else item
+        _, labels = text_and_labels([part])
+        said = {name: value for name, value in labels.items() if value}
+        return {"role": "tool" if kind.endswith("_output") else "assistant", "content": "", **said}
+    content = item.get("content")
+    if isinstance(content, str) and content.startswith('[{"type"'):  # parts, in an attribute that holds texts only
+        item = {**item, "content": parsed(content)}
+    plain = dict(plain_message(item))
+    role = {"model": "assistant", "human": "user", "ai": "assistant"}.get(plain["role"], plain["role"])
+    text = plain.get("content")
+    if isinstance(text, dict):
+        text = text_and_labels([text])[0]
+    message = {"role": role, "content": str(text or "")}
+    add_labels(message, {name: plain.get(name) for name in KEPT[2:]})
+    time, _ = time_and_order(next((plain[name] for name in _TIMES if plain.get(name)), None))
+    add_labels(message, {"time": time})
+    return message
+
+
+def _summary(item: dict[str, Any]) -> str:
+    return "\n".join(str(part.get("text") or "") for part in item.get("summary") or ())
+
+
+def _content(content: Any) -> tuple[str, dict[str, Any]]:
+    content = parsed(content)
+    content = content.get("parts", content) if isinstance(content, dict) else content
+    return text_and_labels(content) if isinstance(content, list) else (str(content or ""), {})

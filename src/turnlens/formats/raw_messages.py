@@ -1,0 +1,111 @@
+"""Messages as the columns of a source give them, before they are put in order."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from turnlens.formats.checking import plain_label
+from turnlens.formats.columns import Columns, is_id, joined_time, value_at, without
+from turnlens.formats.message_layouts import text_and_labels
+from turnlens.formats.message_times import DateOrder, Moment, moment
+from turnlens.formats.source_file import BadRow
+
+_UNNAMED = "user"  # the role for texts without speakers, as in a survey
+_ANSWERS = "assistant"  # the role for answers in the row of what they answer
+
+
+class RawMessage(NamedTuple):
+    """One message: its row's number, what its columns hold, and all else as labels."""
+
+    number: int
+    speaker: Any
+    text: Any
+    time: Any
+    labels: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls, record: dict[str, Any], columns: Columns, number: int, others: Iterable[str | None] = ()
+    ) -> list[RawMessage]:
+        """The message of a record, and its answer if there is one; ``others`` are columns that are no labels either."""
+        time = joined_time(value_at(record, name) for name in columns.times)
+        used = (*columns.of_message, *filter(None, others), *columns.ignore)
+        labels = {name: plain_label(value) for name, value in without(record, used).items()}
+        speaker = _UNNAMED if columns.speaker is None else value_at(record, columns.speaker)
+        said = cls(number, speaker, value_at(record, columns.text), time, labels)
+        answer = value_at(record, columns.answer)
+        return [said] if answer in (None, "") else [said, said._replace(speaker=_ANSWERS, text=answer)]
+
+
+def message_rows(messages: list[RawMessage], columns: Columns, dates: DateOrder) -> list[dict[str, Any]]:
+    """Messages in order of time, if there is a column of it, as ``{"role", "content", "time", …labels}``.
+
+    Raises:
+        BadRow: A message has no speaker, no text, or nothing to be ordered by.
+    """
+    return [_message_row(message, columns, time_labels) for message, time_labels in _in_order(messages, columns, dates)]
+
+
+def _in_order(
+    messages: list[RawMessage], columns: Columns, dates: DateOrder
+) -> list[tuple[RawMessage, dict[str, Any]]]:
+    """The messages, each with the labels that say when it was said."""
+    if columns.time is None:
+        return [(message, {}) for message in messages]
+    try:
+        moments = [
+            None if _is_untimed(message, columns) else moment(message.time, columns.time, message.number, dates)
+            for message in messages
+        ]
+        if len({time.is_time for time in moments if time is not None}) > 1:
+            raise BadRow(f"found both numbers and times in {columns.time!r}; write them in one way")
+    except BadRow:
+        # ids that are not numbers, and columns that only seemed to hold times, say nothing about the order
+        if is_id(columns.time):
+            return [(message, {}) for message in messages]
+        if columns.time_is_guessed:
+            return [(message, {columns.time: message.time}) for message in messages]
+        raise
+    timed = sorted(zip(_orders(moments), moments, messages), key=itemgetter(0))
+    return [(message, time.labels if time is not None else {}) for _, time, message in timed]
+
+
+def _is_untimed(message: RawMessage, columns: Columns) -> bool:
+    """Whether the cell of the time is empty; where the column is only guessed, that shows that it holds no times."""
+    is_empty = message.time is None or (isinstance(message.time, str) and not message.time.strip())
+    return is_empty and not columns.time_is_guessed
+
+
+def _orders(moments: Iterable[Moment | None]) -> Iterator[float]:
+    """The number that orders each message; one without a time stays behind the message before it."""
+    order = -math.inf
+    for time in moments:
+        order = order if time is None else time.order
+        yield order
+
+
+def _message_row(message: RawMessage, columns: Columns, time_labels: dict[str, Any]) -> dict[str, Any]:
+    if message.speaker is None or message.speaker == "":
+        raise BadRow(f"no speaker in the column {columns.speaker!r}", message.number)
+    text = "" if message.text is None else message.text  # an empty cell, where a CSV has an empty text
+    if isinstance(text, list) and text and all(isinstance(part, dict) for part in text):
+        text, parts = text_and_labels(text)
+        time_labels = {**parts, **time_labels}
+    if not isinstance(text, str):
+        actual = json.dumps(text, default=str)[:60]
+        raise BadRow(f"expected text in the column {columns.text!r}, found {actual}", message.number)
+    labels = named_labels(message.labels, ("role", "content", *time_labels))
+    return {**labels, "role": str(message.speaker), "content": text, **time_labels}
+
+
+def named_labels(labels: dict[str, Any], taken: Iterable[str]) -> dict[str, Any]:
+    """The labels that have a value; one whose name is taken gets an underscore behind it."""
+    return {
+        f"{name}_" if name in taken else name: value
+        for name, value in labels.items()
+        if value is not None and value != ""
+    }

@@ -1,0 +1,134 @@
+"""A Slack export: a folder for every channel with a file for every day, beside ``users.json``, ``channels.json``, ….
+
+Given the folder of the export or of a channel, each thread (the messages of one ``thread_ts``, on whatever days) is a
+conversation, and so are the messages of a day that belong to no thread. A daily file alone is read by itself.
+
+Members are called by the names they show, also where a message mentions them. What Slack writes itself (somebody
+joined, the topic was changed) is a ``notice``, files are ``attachments``.
+
+Sources: https://slack.com/help/articles/220556107-How-to-read-Slack-data-exports and
+https://docs.slack.dev/messaging/formatting-message-text.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from turnlens.errors import ConversationError
+from turnlens.formats.folders import files_of, members_files
+from turnlens.formats.format import Format, Head
+from turnlens.formats.iso_times import iso_time
+from turnlens.formats.source_file import BadRow, Source, parse_record
+
+_REFERENCE = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
+# Other subtypes are what Slack writes itself.
+_SAID = (None, "bot_message", "me_message", "thread_broadcast", "file_share", "file_comment", "reply_broadcast")
+
+
+class Thread(NamedTuple):
+    """Messages of one conversation, and the names of all members by their ids."""
+
+    name: str
+    messages: list[dict[str, Any]]
+    names: dict[str, str]
+
+
+def records(source: Source) -> Iterator[tuple[int, Thread | BadRow]]:
+    """Threads and days in the order of their first messages, after the messages that are bad."""
+    names = {name: shown for file in members_files(source.path) for name, shown in _members(file)}
+    threads: dict[str, list[dict[str, Any]]] = {}
+    numbers = count(1)
+    for file in files_of(source.path):
+        day = Source(file)
+        for raw in _messages(day):
+            source.tick()
+            if _is_message(raw):
+                threads.setdefault(str(raw.get("thread_ts") or day.stem), []).append(raw)
+            else:
+                problem = f"{file.name}: found a message without a time in 'ts'; expected {FORMAT.layout}"
+                yield next(numbers), raw if isinstance(raw, BadRow) else BadRow(problem)
+    for name, messages in threads.items():
+        yield next(numbers), Thread(name, sorted(messages, key=lambda message: float(message["ts"])), names)
+
+
+def _is_message(raw: Any) -> bool:
+    return isinstance(raw, dict) and bool(re.fullmatch(r"\d+(\.\d+)?", str(raw.get("ts"))))
+
+
+def _messages(day: Source) -> Iterator[Any]:
+    try:
+        for _, raw in day.json_values():
+            yield raw
+    except (ConversationError, UnicodeDecodeError) as error:
+        yield BadRow(str(error))
+
+
+def _members(file: Path) -> Iterator[tuple[str, str]]:
+    for _, member in Source(file).json_values():
+        profile = member.get("profile") or {}
+        shown = profile.get("display_name") or member.get("real_name") or profile.get("real_name")
+        yield member["id"], shown or member.get("name") or member["id"]
+
+
+def convert(raw: Thread | BadRow, source: Source) -> dict[str, Any]:
+    """Names and texts as Slack shows them."""
+    if isinstance(raw, BadRow):
+        raise raw
+    channel = source.path.name if source.path.is_dir() else source.path.absolute().parent.name
+    messages = [_message(parse_record(message), raw.names) for message in raw.messages]
+    return {"id": f"{channel}/{raw.name}", "messages": messages, "channel": channel}
+
+
+def _message(message: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    text = _plain_text(message.get("text") or _attached_text(message), names)
+    described: dict[str, Any] = {
+        "time": iso_time(message["ts"]),
+        "attachments": [f"file: {file.get('name') or file.get('id')}" for file in message.get("files") or ()] or None,
+        "reactions": [f"{said['name']} {said['count']}" for said in message.get("reactions") or ()] or None,
+    }
+    if message.get("subtype") not in _SAID:
+        described["notice"], text = text, ""
+    return {"role": _speaker(message, names), "content": text, **described}
+
+
+def _speaker(message: dict[str, Any], names: dict[str, str]) -> str:
+    member = message.get("user") or message.get("bot_id") or ""
+    profile = {**(message.get("bot_profile") or {}), **(message.get("user_profile") or {})}
+    shown = message.get("username") or profile.get("display_name") or profile.get("real_name") or profile.get("name")
+    return names.get(member) or shown or member or "slack"
+
+
+def _attached_text(message: dict[str, Any]) -> str:
+    """The text that an app puts into attachments."""
+    attached = message.get("attachments") or ()
+    return "\n".join(filter(None, (item.get("text") or item.get("fallback") or item.get("title") for item in attached)))
+
+
+def _plain_text(text: str, names: dict[str, str]) -> str:
+    def shown(match: re.Match[str]) -> str:
+        sign, name, label = match.groups()
+        if sign == "@":
+            return f"@{names.get(name) or label or name}"
+        return f"{sign.replace('!', '@')}{label or name}"
+
+    return html.unescape(_REFERENCE.sub(shown, text))
+
+
+def matches(head: Head) -> bool:
+    """A message has a time in Slack's own notation, ``ts``, and somebody's id."""
+    return {"type", "ts"} <= head.keys and bool({"user", "bot_id", "username", "subtype"} & head.keys)
+
+
+FORMAT = Format(
+    name="slack",
+    description="a Slack export: its folder, one of a channel, or a file of a day",
+    layout='a folder for every channel with files of messages by day: [{"type", "ts", "user", "text"}, …]',
+    records=records,
+    convert=convert,
+    matches=matches,
+)

@@ -1,0 +1,363 @@
+"""One input file: opening it, and the plain records (lines, JSON values, table rows) in it."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import logging
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO, TypeVar, cast
+
+from turnlens._utils.csv_cells import with_formula
+from turnlens.errors import ConversationError
+from turnlens.formats.archives import shown
+from turnlens.formats.folders import size_of
+from turnlens.formats.json_stream import JsonText
+from turnlens.formats.limits import TooLargeError, limited_lines, line_limit
+from turnlens.formats.text_encoding import as_utf8, encoding_of, report
+from turnlens.formats.workbooks import excel_cells
+
+ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt", ".parquet", ".xlsx", ".vtt", ".srt", ".mbox")
+
+_WITHOUT_LINES = (".json", ".parquet", ".xlsx")
+_FEW_COLUMNS = 2  # of a table whose rows may lack all cells but the first
+_MOST_BELOW = 20  # single cells below a table
+_BOM = b"\xef\xbb\xbf"
+ROWS_OF_A_FILE = 1 << 40  # more than any has; numbers of rows in later files of one log begin at its multiples
+# What a format's functions raise where the layout differs from what they rely on.
+OTHER_LAYOUT = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
+_T = TypeVar("_T")
+
+
+class BadRow(ValueError):
+    """A row that cannot be used. Whatever reads the file adds the place.
+
+    Args:
+        problem: A description of what was found and what was expected.
+        number: The line or row number, if it is not the one the record started at.
+    """
+
+    def __init__(self, problem: str, number: int | None = None) -> None:
+        super().__init__(problem)
+        self.number = number
+
+
+class Source:
+    """One input file. ``stem`` and ``ending`` are those of the name without ``.gz`` and ``.sample``.
+
+    Args:
+        path: The file.
+        tick: Called now and then by whatever reads a lot before it yields a first conversation.
+        encoding: That of its text, if it is known.
+    """
+
+    def __init__(self, path: Path, tick: Callable[[], None] = lambda: None, encoding: str | None = None) -> None:
+        self.path = path
+        self.tick = tick
+        self._encoding = encoding
+        self.is_gzipped = path.suffix.lower() == ".gz"
+        name = Path((path.stem if self.is_gzipped else path.name).removesuffix(".sample"))
+        self.stem = name.stem
+        self.ending = name.suffix.lower()
+        self._raw: BinaryIO | None = None
+
+    @property
+    def name(self) -> str:
+        """The path as users know it, for messages."""
+        return shown(str(self.path))
+
+    def place(self, number: int) -> str:
+        """Where record ``number`` is, for messages."""
+        return f"{self.name}: row {number}" if self.ending in _WITHOUT_LINES else f"{self.name}:{number}"
+
+    def default_id(self, prefix: str, number: int) -> str:
+        """The id of a conversation that has none, by where it begins."""
+        return f"{prefix}-{number}"
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder that is read as one file."""
+        return self.path.is_dir()
+
+    @property
+    def size(self) -> int:
+        """The final value of `position`."""
+        return size_of(self.path)
+
+    @property
+    def position(self) -> int:
+        """How many bytes of the file on disk have been read."""
+        if self._raw is None:
+            return 0
+        return self.path.stat().st_size if self._raw.closed else self._raw.tell()
+
+    @contextmanager
+    def open_bytes(self) -> Iterator[BinaryIO]:
+        """The file's bytes, decompressed."""
+        with self.path.open("rb") as raw:
+            self._raw = raw
+            if self.is_gzipped:
+                with gzip.open(raw) as file:
+                    yield cast(BinaryIO, file)
+            else:
+                yield raw
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """The file's text as UTF-8, decompressed."""
+        if self._encoding is None:
+            state = self.path.stat()
+            self._encoding = _detected(self.path, state.st_size, state.st_mtime_ns)
+        with self.open_bytes() as file:
+            yield as_utf8(file, self._encoding)
+
+    def records(self) -> Iterator[tuple[int, Any]]:
+        """``(number, record)`` by the file's ending: a dict, the bytes of a line, or a `BadRow` in its place."""
+        tables = dict.fromkeys((".csv", ".tsv", ".xlsx"), self.rows)
+        readers = {".json": self.json_values, ".parquet": self.parquet_rows, **tables}
+        if self.ending == ".txt" and self._is_table():
+            return self.rows()
+        return readers.get(self.ending, self.lines)()
+
+    def _is_table(self) -> bool:
+        """Whether text begins with cells separated by tabs, as the "Unicode text" of spreadsheets does."""
+        return any(b"\t" in line and not line.lstrip().startswith((b"{", b"[")) for _, line in islice(self.lines(), 1))
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Lines that are not blank. Decoding is left to the caller, so that a single bad line can be skipped."""
+        number = 0
+        with self.open() as file:
+            try:
+                for number, line in enumerate(limited_lines(file.readline), start=1):
+                    if number == 1:
+                        line = line.removeprefix(_BOM)
+                    if not line.isspace() and line:
+                        yield number, line
+            except TooLargeError as error:
+                raise ConversationError(self.place(number + 1), str(error)) from None
+
+    def text_lines(self) -> Iterator[tuple[int, str]]:
+        """The lines that are not blank, with their numbers in the file.
+
+        Bytes that are not UTF-8 are escaped, so that the rows they are in can be named or skipped.
+        """
+        for place, raw in self.lines():
+            yield place, raw.decode("utf-8", "surrogateescape").rstrip("\r\n")
+
+    def cells(self) -> Iterator[tuple[int, list[str]]]:
+        """Rows of a CSV or TSV file, header first; comma, tab or semicolon, whichever the header has most of.
+
+        The apostrophe that our own tables have before what a spreadsheet would take for a formula is taken off.
+        """
+        # a setting of the whole process, which has no other way to say it
+        csv.field_size_limit(line_limit())
+        # surrogateescape keeps bytes that are not UTF-8, so that the rows they are in can be named or skipped
+        with self.open() as file, io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="") as text:
+            lines = limited_lines(text.readline)
+            lines_before = 0
+            try:
+                header = next(lines, "")
+                if not header:
+                    return
+                delimiter = max("\t,;", key=header.count)
+                yield 1, next(csv.reader([header], delimiter=delimiter))
+                # strict, because otherwise a quote that is never closed would swallow all later rows
+                reader = csv.reader(lines, delimiter=delimiter, strict=True)
+                lines_before = 1
+                for cells in reader:
+                    if cells:
+                        yield lines_before + 1, [with_formula(cell) for cell in cells]
+                    lines_before = 1 + reader.line_num
+            except TooLargeError as error:
+                raise ConversationError(self.place(lines_before + 1), str(error)) from None
+            except csv.Error as error:
+                if "field limit" in str(error):
+                    raise ConversationError(self.place(lines_before + 1), str(TooLargeError("a cell"))) from None
+                problem = f"malformed table, most likely a quote that is never closed or not doubled ({error})"
+                raise ConversationError(self.place(lines_before + 1), problem) from None
+
+    def rows(self) -> Iterator[tuple[int, dict[str, str] | BadRow]]:
+        """Rows of a CSV or TSV file, or of a workbook, by column name, without those that are blank.
+
+        Single cells below a table, such as who made a report and when, are left out with a warning.
+        """
+        cells = self.excel_cells() if self.ending == ".xlsx" else self.cells()
+        header = _told_apart(next(cells, (1, []))[1])
+        waiting: list[tuple[int, list[str]]] = []
+        for number, row in cells:
+            if not any(cell.strip() for cell in row):  # spreadsheets leave blank rows
+                continue
+            if len(row) == 1 and len(header) > _FEW_COLUMNS and len(waiting) < _MOST_BELOW:
+                waiting.append((number, row))
+                continue
+            if waiting:
+                yield from ((place, _named(header, found)) for place, found in waiting)
+                waiting.clear()
+            yield number, _named(header, row)
+        if waiting:
+            log = logging.getLogger("turnlens")
+            log.warning(
+                "%s: left out what stands below the table: %r …", self.place(waiting[0][0]), waiting[0][1][0][:60]
+            )
+
+    def excel_cells(self) -> Iterator[tuple[int, list[str]]]:
+        """Rows of a workbook, header first."""
+        with self._seekable() as file:
+            yield from excel_cells(file, self.name)
+
+    def parquet_rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Rows of a Parquet file."""
+        with self._seekable() as file:
+            yield from enumerate(self._parquet_rows(file), start=1)
+
+    @contextmanager
+    def _seekable(self) -> Iterator[BinaryIO]:
+        """The file's bytes for what is read from its end, which a gzip stream cannot do."""
+        with self.open_bytes() as file, tempfile.TemporaryFile() as unpacked:
+            if self.is_gzipped:
+                shutil.copyfileobj(file, unpacked)
+                unpacked.seek(0)
+            yield cast(BinaryIO, unpacked) if self.is_gzipped else file
+
+    def _parquet_rows(self, file: Any) -> Iterator[dict[str, Any]]:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        try:
+            for batch in parquet.ParquetFile(file).iter_batches(1000):
+                yield from batch.to_pylist()
+        except (pa.ArrowException, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:  # the disk's, not the file's
+                raise
+            raise ConversationError(self.name, "not a readable Parquet file; write it again") from None
+        except OverflowError as error:
+            problem = f"a time or number that is out of range ({error}); write that column as text"
+            raise ConversationError(self.name, problem) from None
+
+    @contextmanager
+    def open_json(self) -> Iterator[TextIO]:
+        """The text of a JSON file."""
+        with self.open() as file, io.TextIOWrapper(file, "utf-8-sig") as text:
+            yield text
+
+    def json_values(self) -> Iterator[tuple[int, Any]]:
+        """The values of a JSON array, or of one or more JSON values in a row, one at a time."""
+        with self.open_json() as text:
+            yield from self._numbered(JsonText(text).values())
+
+    def json_members(self, depth: int) -> Iterator[tuple[int, tuple[tuple[str, ...], Any]]]:
+        """``(keys, value)`` for every value ``depth`` objects deep in a JSON object, as `JsonText.members` gives it."""
+        with self.open_json() as text:
+            yield from self._numbered(JsonText(text).members(depth))
+
+    def object_items(self) -> Iterator[tuple[int, tuple[str, Any]]]:
+        """``(key, item)`` for what is in the one JSON object of the file, as `JsonText.object_items` gives it."""
+        with self.open_json() as text:
+            yield from self._numbered(JsonText(text).object_items())
+
+    def array_records(self, key: str) -> Iterator[tuple[int, Any]]:
+        """The items of the array under ``key`` of the one JSON object of the file."""
+        yield from enumerate((item for _, (name, item) in self.object_items() if name == key), start=1)
+
+    def keyed_records(self) -> Iterator[tuple[int, Any]]:
+        """The records of a JSON object that maps ids to them, each with its ``id``; or those of an array."""
+        for number, (keys, record) in self.json_members(1):
+            yield number, {**record, "id": keys[0]} if keys and isinstance(record, dict) else record
+
+    def _numbered(self, values: Iterator[_T]) -> Iterator[tuple[int, _T]]:
+        number = 0
+        try:
+            for number, value in enumerate(values, start=1):
+                yield number, value
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise ConversationError(self.place(number + 1), f"malformed JSON ({error}); repair the file") from None
+        except TooLargeError as error:
+            raise ConversationError(self.place(number + 1), str(error)) from None
+
+
+@lru_cache
+def _detected(path: Path, size: int, changed: int) -> str:
+    """The encoding of a file in its present state, which is reported only once."""
+    source = Source(path)
+    with source.open_bytes() as file:
+        encoding = encoding_of(file)
+    if not encoding.startswith("utf"):
+        report(source.name, encoding)
+    return encoding
+
+
+def parse_value(raw: Any) -> Any:
+    """A record of `Source.records`, decoded if it is the bytes of a line.
+
+    Raises:
+        BadRow: It is malformed.
+    """
+    if isinstance(raw, BadRow):
+        raise raw
+    if not isinstance(raw, bytes):
+        return raw
+    text = parse_text(raw)
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        found = error.msg.removesuffix(" at")  # as in "Unterminated string starting at"
+        problem = (
+            f"malformed JSON ({found} at column {error.colno}); expected one JSON object on each line "
+            "(where one takes several lines, name the file .json)"
+        )
+        raise BadRow(problem) from None
+    except RecursionError:
+        raise BadRow("malformed JSON (nested too deeply); expected one JSON object on each line") from None
+    except ValueError:
+        raise BadRow("a number of thousands of digits; write it as text") from None
+
+
+def _named(header: list[str], row: list[str]) -> dict[str, str] | BadRow:
+    """The cells of a row by their columns."""
+    if len(row) == len(header):
+        return dict(zip(header, row))
+    return BadRow(f"found {len(row)} cells; expected {len(header)} as in the header, check quotes")
+
+
+def _told_apart(header: list[str]) -> list[str]:
+    """The columns' names; of columns with one name, the second is called ``name (2)``."""
+    seen: Counter[str] = Counter()
+    names = []
+    for name in header:
+        seen[name] += 1
+        names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return names
+
+
+def parse_record(raw: Any) -> dict[str, Any]:
+    """A record of `Source.records` as a dict.
+
+    Raises:
+        BadRow: It is malformed, or not a JSON object.
+    """
+    value = parse_value(raw)
+    if not isinstance(value, dict):
+        raise BadRow(f"expected a JSON object, found {json.dumps(value)[:60]}")
+    return value
+
+
+def parse_text(raw: bytes) -> str:
+    """A line of `Source.lines` as text, without the line break.
+
+    Raises:
+        BadRow: It is not UTF-8.
+    """
+    try:
+        return raw.decode().rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        problem = f"not UTF-8 text (byte {error.start + 1} of the line); save the file as UTF-8, or name its encoding"
+        raise BadRow(problem) from None

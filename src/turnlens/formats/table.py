@@ -1,0 +1,189 @@
+"""Tables with one message per row: CSV, TSV, Excel, Parquet or JSONL.
+
+The columns of the conversation's id, the speaker, the text and optionally the time or order are found by their usual
+names, or are those the user names (`Columns`). Without speakers, each row is a text of its own. The rows of a
+conversation may be scattered through the file: they are gathered in a temporary database on disk (in the system's
+temporary folder, about as large as the file), so memory stays small whatever the file's size. Messages are ordered by
+the time column if there is one, and keep the time as the label ``time`` (``start``, in seconds, where no day is given);
+otherwise they stay in file order. A message whose cell of the time is empty stays behind the one before it. A further
+column is a label of the conversation if it never changes within any conversation of the file, otherwise a label of the
+messages. A row that such a column (``public``, ``internal``) tells to be for colleagues alone is a note, not said.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, nullcontext, suppress
+from dataclasses import replace
+from functools import lru_cache, partial
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from turnlens.errors import ConversationError
+from turnlens.formats.api_pages import any_records, pages_in
+from turnlens.formats.column_names import plain_name
+from turnlens.formats.columns import NOT_GIVEN, Columns, check_present, columns_known, find_columns, value_at
+from turnlens.formats.format import Format, Head
+from turnlens.formats.html_text import without_markup
+from turnlens.formats.message_times import DateOrder
+from turnlens.formats.raw_messages import RawMessage, message_rows, named_labels
+from turnlens.formats.source_file import BadRow, Source, parse_record
+
+_HEADED = (".csv", ".tsv", ".parquet", ".xlsx")
+_YES, _NO = frozenset(("true", "1", "yes")), frozenset(("false", "0", "no"))
+# By the plain name of a column, the values that tell an internal note.
+_OF_NOTES = dict.fromkeys(("public", "is_public"), _NO) | dict.fromkeys(
+    ("internal", "is_internal", "internal_note", "private", "is_private"), _YES
+)
+
+
+class Group(NamedTuple):
+    """The rows of one conversation, in file order; for a row without an id, its number."""
+
+    conversation: str | int
+    columns: Columns
+    dates: DateOrder
+    message_labels: frozenset[str]
+    rows: list[RawMessage]
+
+
+def records(source: Source, given: Columns = NOT_GIVEN) -> Iterator[tuple[int, Group | BadRow]]:
+    """Conversations gathered from rows that may be scattered through the file, after the rows that are bad."""
+    columns, dates = None, DateOrder()
+    with closing(sqlite3.connect("")) as database:  # "" is a temporary file that SQLite removes
+        database.execute("CREATE TABLE rows (conversation TEXT, number INTEGER, row TEXT)")
+        for number, raw in any_records(source):
+            source.tick()
+            try:
+                row = parse_record(raw)
+                columns = columns or _resolved(source, row, given)
+                conversation, messages = _messages(row, columns, dates, number)
+            except BadRow as problem:
+                yield number, problem
+                continue
+            for message in messages:
+                text = json.dumps(message[1:], default=str)
+                database.execute("INSERT INTO rows VALUES (?, ?, ?)", (json.dumps(conversation), number, text))
+        if columns is None:
+            return
+        _report_unclear_dates(source, dates)
+        message_labels = frozenset().union(*(_changing(rows) for _, rows in _groups(database)))
+        for conversation, rows in _groups(database):
+            yield rows[0].number, Group(conversation, columns, dates, message_labels, rows)
+
+
+def columns_read(source: Source, given: Columns | None = None) -> Columns:
+    """The columns of a table that will be read.
+
+    Raises:
+        ConversationError: A column cannot be told, or the table is empty.
+    """
+    for _, raw in any_records(source):
+        if not isinstance(raw, BadRow):
+            return _resolved(source, parse_record(raw), given or NOT_GIVEN)
+    raise ConversationError(source.name, "no row of the table can be read")
+
+
+def _resolved(source: Source, row: dict[str, Any], given: Columns) -> Columns:
+    try:
+        if source.ending in _HEADED:
+            check_present(given, row)
+        return find_columns(row, given, example=row)
+    except ValueError as problem:
+        raise ConversationError(source.name, str(problem)) from None
+
+
+def _messages(
+    row: dict[str, Any], columns: Columns, dates: DateOrder, number: int
+) -> tuple[str | int, list[RawMessage]]:
+    """The conversation's id and the messages of a row."""
+    conversation = value_at(row, columns.conversation) if columns.conversation is not None else number
+    if conversation is None or conversation == "":
+        raise BadRow(f"no conversation id in the column {columns.conversation!r}")
+    messages = RawMessage.of(row, columns, number, (columns.conversation,))
+    with suppress(BadRow) if columns.time_is_guessed else nullcontext():
+        dates.see(messages[0].time)
+    if columns.conversation is None:
+        return number, messages
+    if isinstance(conversation, float) and conversation.is_integer():  # as data frames keep numbers if one is missing
+        conversation = int(conversation)
+    return str(conversation), messages
+
+
+def _report_unclear_dates(source: Source, dates: DateOrder) -> None:
+    if dates.is_unclear:
+        log = logging.getLogger("turnlens")
+        log.warning("%s: dates such as %s are read as month, day, year; write 2024-05-31", source.name, dates.example)
+
+
+def _groups(database: sqlite3.Connection) -> Iterator[tuple[str | int, list[RawMessage]]]:
+    """The rows of each conversation, conversations in the order of their first rows."""
+    query = (
+        "SELECT MIN(number) OVER (PARTITION BY conversation) AS first, conversation, number, row "
+        "FROM rows ORDER BY first, number, rowid"
+    )
+    for (_, conversation), rows in groupby(database.execute(query), key=itemgetter(0, 1)):
+        yield json.loads(conversation), [RawMessage(number, *json.loads(row)) for *_, number, row in rows]
+
+
+def _changing(rows: list[RawMessage]) -> set[str]:
+    first = rows[0].labels
+    return {
+        name for row in rows for name in row.labels.keys() | first.keys() if row.labels.get(name) != first.get(name)
+    }
+
+
+@lru_cache  # all conversations of a file have the same labels
+def _of_notes(names: frozenset[str]) -> dict[str, frozenset[str]]:
+    """The values that tell internal notes, by the labels of messages that have such values."""
+    return {name: _OF_NOTES[plain] for name in names if (plain := plain_name(name)) in _OF_NOTES}
+
+
+def convert(raw: Group | BadRow, source: Source) -> dict[str, Any] | None:
+    """Sorts the messages if there is a column to sort by, and divides the labels between them and the conversation.
+
+    Returns None for a row that is its own conversation but has no text, such as a question without an answer.
+    """
+    if isinstance(raw, BadRow):
+        raise raw
+    of_messages = raw.message_labels
+    labels = {name: value for name, value in raw.rows[0].labels.items() if name not in of_messages}
+    rows = [
+        row._replace(labels={name: value for name, value in row.labels.items() if name in of_messages})
+        for row in raw.rows
+    ]
+    messages = message_rows(rows, raw.columns, raw.dates)
+    of_notes = _of_notes(of_messages)
+    for message in messages:
+        message["content"] = without_markup(message["content"])
+        if any(str(message.get(name)).lower() in values for name, values in of_notes.items()):
+            message["note"], message["content"] = message["content"], ""
+    identifier = raw.conversation if isinstance(raw.conversation, str) else None
+    if identifier is None and not any(message["content"].strip() for message in messages):
+        return None
+    return {**named_labels(labels, ("id", "messages")), "id": identifier, "messages": messages}
+
+
+def matches(head: Head) -> bool:
+    """Names are compared in lower case with underscores: ``SessionID`` counts as ``session_id``."""
+    return columns_known(head.keys) or any(columns_known(keys) for _, keys in pages_in(head))
+
+
+FORMAT = Format(
+    name="table",
+    description="one message a row with columns for conversation, speaker and text (CSV, TSV, Excel, Parquet, JSONL)",
+    layout="a column for the conversation (such as conversation_id), one for the speaker (such as speaker) and one for "
+    "the text (such as text)",
+    records=records,
+    convert=convert,
+    matches=matches,
+)
+
+
+def table_of(columns: Columns) -> Format:
+    """The format of tables with these columns."""
+    return replace(FORMAT, records=partial(records, given=columns))

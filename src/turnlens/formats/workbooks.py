@@ -1,0 +1,192 @@
+"""Excel workbooks (``.xlsx``): the first sheet that holds something, its cells as the text that CSV would have.
+
+Cells that are merged downwards all hold what the first of them shows, and titles above the header are passed over.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterator
+from datetime import datetime, time
+from errno import EINVAL
+from itertools import chain, islice
+from typing import IO, Any, BinaryIO, NamedTuple
+from xml.parsers import expat
+
+from turnlens._compat import worksheet_part
+from turnlens.errors import ConversationError
+from turnlens.formats.limits import TooLargeError, line_limit
+
+_LINES_OF_TEXT = 16  # times the limit of a line: the text of all cells, which may be one string again and again
+_MOST_ELEMENTS = 200_000  # of XML in a row or string, for which the library takes a kilobyte each; 16,384 columns fit
+_BYTES_OF_A_STRING = 16  # as it counts at least, since the library takes a hundred also for an empty one
+_LONGEST_TAG = 1 << 20  # bytes; the parser reads an unfinished one again with each piece
+_LAST_ROW = 1 << 20  # of any spreadsheet; the library counts up to the one that a file names
+_READ_AT_ONCE = 1 << 16  # bytes
+_HEADER_SOUGHT = 20  # rows
+# What the library raises where a workbook is damaged; of XML, SyntaxError.
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, LookupError, ValueError, TypeError, AttributeError, SyntaxError),
+    *(NotImplementedError, ArithmeticError, RuntimeError, expat.ExpatError),
+)
+
+
+class Merged(NamedTuple):
+    """Merged cells: those that go down, as ``first row -> (column, last row)``, and rows with some that go across."""
+
+    down: dict[int, list[tuple[int, int]]]
+    across: set[int]
+
+
+_NOTHING_MERGED = Merged({}, set())
+
+
+def excel_cells(file: BinaryIO, place: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows of the sheet with their numbers, the header first; the others are as long as it is.
+
+    Raises:
+        ConversationError: It is no workbook, or larger than it may be.
+    """
+    from openpyxl import load_workbook
+
+    try:
+        merged = _merged_cells(file)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of formatting that the library does not know
+            workbook = load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        sheets = [sheet for sheet in workbook.worksheets if sheet.sheet_state == "visible"]
+        joined = [merged.get(worksheet_part(sheet), _NOTHING_MERGED) for sheet in sheets]
+        filled = [
+            (sheet.title, rows) for sheet, cells in zip(sheets, joined) if (rows := _rows(sheet, cells)) is not None
+        ]
+        if len(filled) > 1:
+            further = ", ".join(repr(title) for title, _ in filled[1:])
+            log = logging.getLogger("turnlens")
+            log.warning(
+                "%s: read the sheet %r; not read: %s, save them as separate files", place, filled[0][0], further
+            )
+        for _, rows in filled[:1]:
+            yield from _as_text(rows)
+    except TooLargeError as error:
+        raise ConversationError(place, str(error)) from None
+    except ConversationError:
+        raise
+    except (*_DAMAGE, OSError) as error:
+        # Those of the disk have other numbers: a damaged table of contents asks for places before the file's start.
+        if isinstance(error, OSError) and error.errno not in (None, EINVAL):
+            raise
+        problem = "not a readable Excel workbook; save it again as .xlsx, without a password, or as CSV"
+        raise ConversationError(place, problem) from None
+
+
+def _merged_cells(file: BinaryIO) -> dict[str, Merged]:
+    """The merged cells of each part; `TooLargeError` or ``ValueError`` for what is too large."""
+    merged: dict[str, Merged] = {}
+    with zipfile.ZipFile(file) as parts:
+        if sum(part.file_size for part in parts.infolist()) > line_limit():
+            raise TooLargeError("the unpacked workbook")
+        for part in parts.infolist():
+            if part.filename.endswith((".xml", ".rels")):
+                with parts.open(part) as xml:
+                    merged[part.filename] = _merged_in(xml)
+    file.seek(0)
+    return merged
+
+
+def _merged_in(xml: IO[bytes]) -> Merged:
+    """The merged cells of a part; ``ValueError`` if its XML takes the library far more than its size tells."""
+    from openpyxl.utils import range_boundaries
+
+    elements = strings = 0
+    merged = Merged({}, set())
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal elements, strings
+        name = name.rpartition(":")[2]
+        strings += name == "si"
+        if strings > line_limit() // _BYTES_OF_A_STRING:
+            raise TooLargeError(f"the workbook's table of strings, at {_BYTES_OF_A_STRING} bytes each,")
+        elements = 1 if name in ("row", "si") else elements + 1
+        if elements > _MOST_ELEMENTS or (name == "row" and int(attributes.get("r", 0)) > _LAST_ROW):
+            raise ValueError("no spreadsheet writes such XML")
+        if name == "mergeCell":
+            column, first, last_column, last = range_boundaries(attributes["ref"])
+            if last_column > column:
+                merged.across.add(first)
+            elif last > first:
+                merged.down.setdefault(first, []).append((column - 1, last))
+
+    def refuse(*_: object) -> None:
+        raise ValueError("no spreadsheet defines entities")
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = start
+    parser.StartDoctypeDeclHandler = refuse
+    read = 0
+    while piece := xml.read(_READ_AT_ONCE):
+        parser.Parse(piece)
+        read += len(piece)
+        if read - parser.CurrentByteIndex > _LONGEST_TAG:
+            raise ValueError("no spreadsheet writes such a tag")
+    return merged
+
+
+def _rows(sheet: Any, merged: Merged) -> Iterator[tuple[int, tuple[Any, ...]]] | None:
+    """The rows that are not empty, with their numbers; None if all are."""
+    sheet.reset_dimensions()  # which some programs write wrong
+    all_rows = _filled_down(enumerate(sheet.iter_rows(values_only=True), start=1), merged)
+    rows = _from_header(((number, row) for number, row in all_rows if any(map(_text, row))), merged)
+    first = next(rows, None)
+    return chain([first], rows) if first is not None else None
+
+
+def _filled_down(rows: Iterator[tuple[int, tuple[Any, ...]]], merged: Merged) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """The rows with the value of cells that are merged downwards in each of them."""
+    going_on: dict[int, tuple[int, Any]] = {}  # column -> last row, value
+    for number, row in rows:
+        going_on = {column: (last, value) for column, (last, value) in going_on.items() if number <= last}
+        if going_on:
+            cells = [*row, *[None] * (max(going_on) + 1 - len(row))]
+            for column, (_, value) in going_on.items():
+                cells[column] = value
+            row = tuple(cells)
+        for column, last in merged.down.get(number, ()):
+            going_on[column] = (last, row[column] if column < len(row) else None)
+        yield number, row
+
+
+def _from_header(rows: Iterator[tuple[int, tuple[Any, ...]]], merged: Merged) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """The rows without titles above the header: those merged across, or with at most half as many cells as others."""
+    first = list(islice(rows, _HEADER_SOUGHT))
+    filled = [sum(1 for value in row if _text(value)) for _, row in first]
+    least = max(filled, default=0) / 2
+    is_header = (
+        n for n, (row, count) in enumerate(zip(first, filled)) if count > least and row[0] not in merged.across
+    )
+    yield from first[next(is_header, 0) :]
+    yield from rows
+
+
+def _as_text(rows: Iterator[tuple[int, tuple[Any, ...]]]) -> Iterator[tuple[int, list[str]]]:
+    width, size = None, 0
+    for number, row in rows:
+        cells = [_text(value) for value in row]
+        size += sum(map(len, cells))
+        if size > _LINES_OF_TEXT * line_limit():
+            raise TooLargeError("the text of the workbook", _LINES_OF_TEXT)
+        if width is None:
+            width = max(place for place, cell in enumerate(cells, start=1) if cell)
+        yield number, [*cells[:width], *[""] * (width - len(cells))]
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.date().isoformat() if value.time() == time() else value.isoformat(" ")
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)

@@ -1,0 +1,151 @@
+"""Boilerplate, which nobody said: signatures, quoted mail, disclaimers, and what stands in for personal data.
+
+Nothing depends on a language. Boilerplate are sentences at the beginning or the end of messages that one role repeats
+in many conversations, beside many other texts and hardly ever by themselves; lines that quote (``>``); all from a line
+of dashes (``--``) on, by which mail programs set off signatures; and automatic replies: long messages that are, word
+for word, the first answer in many conversations. What a form has one choose from is repeated like a signature; that it
+is a request is told by its answers (`turnlens.groups.decisive_sentences`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+
+from turnlens._utils.vectors import FloatArray, IntArray
+from turnlens.groups.decisive_sentences import Opening, Sentence, decisive
+
+Spans = tuple[tuple[int, int], ...]  # the start and end of each piece of a text, in order
+# What stands in for personal data, in the notation of this and other programs, and addresses of pages.
+PLACEHOLDER = re.compile(
+    r"\[[A-Z][A-Z0-9_ -]*\]|\[(?:email|phone|card|iban|url|ip|name)\]|<[A-Z][A-Z0-9_ ]*>|__[a-z]+(?:_[a-z]+)*__"
+    r"|\{\{[^{}\n]{1,40}\}\}|\b[Xx]{3,}(?:[-/ ][Xx]{2,})*\b|\*{3,}|(?:https?://|www\.)\S+"
+)
+GAP = "\ufffc"  # stands for what was taken out of a sentence
+_LEAST = 5  # conversations that must have a sentence …
+_LEAST_SHARE = 0.01  # … and their share
+_VARIED = 0.5  # of the messages with the sentence, so many must differ in what else they say
+_ALONE = 0.25  # as often as beside other text, at most, it may be a whole message
+_SHORTEST = 10  # letters of a sentence: what is shorter is a courtesy at most
+_AUTOMATIC = 12  # words of an automatic reply, at least
+_LONGEST = 4000  # characters of a message in which sentences are looked for
+_SENTENCE = re.compile(r"[^\n]+?(?:[.!?…。！？]+(?=\s|$)|\s[-–—|]+(?=\s)|(?=\n)|$)|\n")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_QUOTE = re.compile(r"(?:^[^\n]*:[ \t]*\n)?(?:^[ \t]*>[^\n]*(?:\n|$))+|^--[ \t]*\n[\s\S]*", re.MULTILINE)
+_Piece = tuple[int, int, str]  # start and end of a sentence, and its letters, by which it is compared
+
+
+def boilerplate(
+    texts: Sequence[str], conversation: IntArray, role: IntArray, vectors: FloatArray | None = None
+) -> list[Spans]:
+    """Where each text has boilerplate.
+
+    Args:
+        texts: The messages (n).
+        conversation: The conversation of each (n,).
+        role: The role of each (n,).
+        vectors: The vectors of the messages, of length 1 (n, dim), by which answers are compared; None strikes what
+            decides them, too.
+    """
+    quotes = [_quotes(text) for text in texts]
+    pieces = [_pieces(text, quoted) for text, quoted in zip(texts, quotes)]
+    beside: dict[tuple[int, str], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    whole: dict[tuple[int, str], set[int]] = defaultdict(set)
+    first: dict[tuple[int, str], int] = defaultdict(int)
+    spoken: set[tuple[int, int]] = set()
+    places = list(zip(conversation.tolist(), role.tolist()))
+    for number, (own, (talk, speaker)) in enumerate(zip(pieces, places)):
+        keys = [key for _, _, key in own if key]
+        message = " ".join(keys)
+        whole[speaker, message].add(talk)
+        answers = number > 0 and conversation[number - 1] == talk and (talk, speaker) not in spoken
+        first[speaker, message] += answers
+        spoken.add((talk, speaker))
+        for key in {key for key in keys if len(keys) > 1 and len(key) >= _SHORTEST}:
+            beside[speaker, key][message.replace(key, "")].add(talk)
+    least = max(_LEAST, _LEAST_SHARE * len({talk for talk, _ in places}))
+    repeated = {
+        place
+        for place, rests in beside.items()
+        if len(rests) >= _VARIED * least
+        and (count := len(set().union(*rests.values()))) >= least
+        and len(rests) >= _VARIED * count
+        and len(whole[place]) <= _ALONE * count
+    }
+    automatic = {
+        place
+        for place, talks in whole.items()
+        if len(talks) >= least and len(place[1].split()) >= _AUTOMATIC and first[place] >= 0.9 * len(talks)
+    }
+    is_automatic = [
+        (speaker, " ".join(key for _, _, key in own if key)) in automatic for own, (_, speaker) in zip(pieces, places)
+    ]
+    if vectors is not None and repeated:
+        repeated -= decisive(_openings(texts, places, pieces, quotes, repeated, is_automatic), vectors)
+    return [
+        ((0, len(text)),) if whole_text else _struck(own, quoted, speaker, repeated)
+        for text, own, quoted, (_, speaker), whole_text in zip(texts, pieces, quotes, places, is_automatic)
+    ]
+
+
+def _struck(own: Sequence[_Piece], quoted: Sequence[tuple[int, int]], speaker: int, repeated: set[Sentence]) -> Spans:
+    """What is struck of one text: quotes, and repeated sentences from either end on."""
+    struck = set(quoted)
+    for ordered in (own, own[::-1]):
+        for start, end, key in ordered:
+            if key and (speaker, key) not in repeated:
+                break
+            struck |= {(start, end)} if key else set()
+    return tuple(sorted(struck))
+
+
+def _openings(
+    texts: Sequence[str],
+    places: Sequence[tuple[int, int]],
+    pieces: Sequence[Sequence[_Piece]],
+    quotes: Sequence[Sequence[tuple[int, int]]],
+    repeated: set[Sentence],
+    is_automatic: Sequence[bool],
+) -> list[Opening]:
+    """The first messages of conversations that somebody answers, with the repeated sentences that each has."""
+    answers: dict[int, int] = {}  # by first message; one that was written, if there is any
+    first = 0
+    for number, (talk, speaker) in enumerate(places):
+        if places[first][0] != talk:
+            first = number
+        if speaker != places[first][1] and is_automatic[answers.setdefault(first, number)]:
+            answers[first] = number
+    openings = []
+    for first, answer in answers.items():
+        asker = places[first][1]
+        struck = _struck(pieces[first], quotes[first], asker, repeated)
+        sentences = {(asker, key) for start, end, key in pieces[first] if key and (start, end) in struck}
+        openings.append(Opening(texts[first], without(texts[first], struck), answer, sentences))
+    return openings
+
+
+def without_placeholders(text: str) -> str:
+    """The text with `GAP` for each placeholder."""
+    return PLACEHOLDER.sub(GAP, text)
+
+
+def without(text: str, spans: Spans) -> str:
+    """The text without what stands in some places."""
+    for start, end in reversed(spans):
+        text = f"{text[:start]}{text[end:]}"
+    return text.strip() if spans else text
+
+
+def _quotes(text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in _QUOTE.finditer(text)] if "\n" in text or text.startswith(">") else []
+
+
+def _pieces(text: str, quoted: Sequence[tuple[int, int]]) -> list[_Piece]:
+    """The sentences of a text; those in quotes, and what has no letters, are compared with nothing."""
+    pieces = []
+    for match in _SENTENCE.finditer(PLACEHOLDER.sub(lambda stood: " " * len(stood[0]), text[:_LONGEST])):
+        start, end = match.span()
+        is_quoted = any(first <= start < last for first, last in quoted)
+        pieces.append((start, end, "" if is_quoted else " ".join(_LETTERS.findall(match[0].lower()))))
+    return pieces

@@ -1,0 +1,218 @@
+"""Fitting groups to a sample: fine groups, and coarse groups that consist of fine ones.
+
+Many small communities of the neighbour graph are merged two at a time. How many groups there are is a trade: more
+groups bring every vector nearer to the middle of its group, and cost more bits to name. Those are chosen for which the
+logarithm of closeness, less the price of these bits, as a share of those that would name each vector, is highest. Since
+a gain counts by what there was before, groups of noisy messages, which are never close, are as fine as others. Then
+each vector joins the group whose mean is nearest. Requests have a lower price, unless they are so noisy that there
+would be far more of them, so that small groups are found; a large one that is therefore in two parts is joined again,
+since these are much more alike than groups usually are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from math import log, log2
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from turnlens._utils.vectors import FloatArray, IntArray, unit_vectors
+from turnlens.groups.communities import by_size, coarser, communities, neighbour_graph
+from turnlens.groups.group_settings import GroupSettings
+from turnlens.groups.neighbours import Neighbours
+from turnlens.groups.vague_groups import with_matters
+from turnlens.groups.ward_merging import joined, merged
+
+_RESOLUTION = 64.0  # of the communities that are merged: far too many to be groups
+_STEPS = 4  # numbers of groups that are tried for each doubling
+_FINER = 3  # times as many are tried around the best of these
+_PRICE = 1.0  # of the logarithm of closeness: what as many groups as vectors would cost
+_PRICE_OF_REQUESTS = 0.7
+_NOISY = 1.6  # times as many groups at this lower price: noise, which would be split ever further
+_ALIKE = 0.6  # groups of requests that are so much more alike than usual are one
+_TIMES = {"coarse": 0.5, "medium": 1, "fine": 2}  # as many groups as are best
+_LEAST_CLOSENESS = 1e-3
+_ROUNDS = 3  # in which vectors join the nearest group
+_COARSE_RESOLUTION = 1.0
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Groups of a sample.
+
+    Attributes:
+        fine: The fine group of each vector, -1 for none (s,).
+        coarse: The coarse group of each fine one (fine groups,).
+    """
+
+    fine: IntArray
+    coarse: IntArray
+
+
+def fit_groups(
+    vectors: FloatArray,
+    neighbours: Neighbours,
+    settings: GroupSettings,
+    stock: IntArray | None = None,
+    requests: Sequence[str] | None = None,
+) -> Fitted:
+    """Find the groups of a sample.
+
+    Args:
+        vectors: The vectors of the sample, of length 1 (s, dim).
+        neighbours: The neighbours of each of them, among the sample.
+        settings: How groups are made.
+        stock: The stock text of each, each of which is a group; -1 for none (s,).
+        requests: Their texts, if all of them are requests (s).
+    """
+    graph = neighbour_graph(neighbours.rows)
+    parts = communities(graph, _RESOLUTION, settings.seed)
+    levels = merged(_sums(vectors, parts))  # (parts, parts)
+    least = max(neighbours.rows.shape[1] / 2, settings.least_share * len(vectors))
+
+    @cache
+    def groups_at(level: int) -> IntArray:
+        labels = levels[level][parts]
+        return _settled(vectors, by_size(np.where(np.bincount(labels)[labels] >= least, labels, -1)))
+
+    def groups_near(number: float) -> IntArray:
+        sizes = np.bincount(parts)
+        large = [int((np.bincount(level, weights=sizes) >= least).sum()) for level in levels]
+        return groups_at(int(np.abs(np.asarray(large) - number).argmin()))
+
+    if isinstance(settings.granularity, int):
+        fine = groups_near(settings.granularity)
+    else:
+        fine = _best(vectors, groups_at, len(levels), _PRICE)
+        if requests is not None:
+            finer = _best(vectors, groups_at, len(levels), _PRICE_OF_REQUESTS)
+            fine = finer if _count(finer) < _NOISY * _count(fine) else fine
+            whole = joined(_sums(vectors, fine), np.bincount(fine[fine >= 0]), _ALIKE)
+            fine = by_size(with_matters(np.append(whole, -1)[fine], vectors, requests))
+        if settings.granularity != "medium":
+            fine = groups_near(_TIMES[settings.granularity] * _count(fine))
+    if stock is not None:
+        fine = by_size(np.where(stock >= 0, stock + _count(fine), fine))
+    if not _count(fine):
+        return Fitted(fine, np.zeros(0, np.int64))
+    return Fitted(fine, coarser(graph, fine, _COARSE_RESOLUTION, settings.seed))
+
+
+def fit_parts(
+    vectors: FloatArray,
+    neighbours: Neighbours,
+    part: IntArray,
+    settings: GroupSettings,
+    stock: IntArray | None = None,
+    requests: tuple[int, Sequence[str]] | None = None,
+) -> Fitted:
+    """Find the groups of each part of a sample by itself.
+
+    Args:
+        vectors: The vectors of the sample, of length 1 (s, dim).
+        neighbours: The neighbours of each of them, in the same part of the sample.
+        part: The part of each vector, -1 for those that are to be in no group (s,).
+        settings: How groups are made.
+        stock: As for `fit_groups` (s,).
+        requests: The part of requests, if there is one, and all texts (s).
+    """
+    fine = np.full(len(vectors), -1, np.int64)
+    coarse = np.zeros(0, np.int64)
+    for value in np.unique(part[part >= 0]):
+        rows = np.flatnonzero(part == value)
+        own = neighbours.of(rows).first(settings.neighbours_among(len(rows)))
+        near = replace(own, rows=np.searchsorted(rows, own.rows))
+        asked = [requests[1][row] for row in rows.tolist()] if requests is not None and value == requests[0] else None
+        fitted = fit_groups(vectors[rows], near, settings, None if stock is None else stock[rows], asked)
+        fine[rows] = np.where(fitted.fine >= 0, fitted.fine + len(coarse), -1)
+        coarse = np.append(coarse, fitted.coarse + coarse.max(initial=-1) + 1)
+    return Fitted(fine, coarse)
+
+
+def _settled(vectors: FloatArray, labels: IntArray) -> IntArray:
+    """Groups after each vector has joined the one whose mean is nearest, some times over."""
+    for _ in range(_ROUNDS if _count(labels) else 0):
+        labels = by_size((vectors @ unit_vectors(_sums(vectors, labels)).T).argmax(1))
+    return labels
+
+
+def closeness(vectors: FloatArray, labels: IntArray) -> float:
+    """The mean cosine of vectors with the mean of all others in their group; 0 for those in no group or alone.
+
+    Since a vector does not count towards the mean that it is compared with, small groups are not favoured.
+
+    Args:
+        vectors: The vectors, of length 1 (s, dim).
+        labels: The group of each, -1 for none (s,).
+    """
+    inside = np.flatnonzero((labels >= 0) & (np.bincount(labels + 1)[labels + 1] > 1))
+    others = _sums(vectors, labels)[labels[inside]] - vectors[inside]  # (vectors in groups, dim)
+    return float((unit_vectors(others) * vectors[inside]).sum() / max(len(labels), 1))
+
+
+def _sums(vectors: FloatArray, labels: IntArray) -> FloatArray:
+    """The sum of the vectors of each group (groups, dim); a label of -1 is no group."""
+    inside = np.flatnonzero(labels >= 0)
+    members = sparse.csr_matrix(
+        (np.ones(len(inside), np.float32), (labels[inside], inside)), (_count(labels), len(labels))
+    )
+    return np.asarray(members @ vectors)
+
+
+def _count(labels: IntArray) -> int:
+    return int(labels.max(initial=-1)) + 1
+
+
+def _best(vectors: FloatArray, groups_at: Callable[[int], IntArray], largest: int, price: float) -> IntArray:
+    """The groups that are best: of some numbers for each doubling from 2 on, and of more around the best of these."""
+    price /= max(log(len(vectors)), 1)
+    centred = unit_vectors(vectors - vectors.mean(0))
+
+    @cache
+    def tried(number: int) -> tuple[float, IntArray]:
+        labels = groups_at(number - 1)
+        return log(max(closeness(centred, labels), _LEAST_CLOSENESS)) - price * log(max(_count(labels), 1)), labels
+
+    def best_of(steps: Iterable[float]) -> int:
+        numbers = sorted({min(max(round(2**step), min(2, largest)), largest) for step in steps})
+        return max(numbers, key=lambda number: tried(number)[0])
+
+    rough = best_of(step / _STEPS for step in range(_STEPS, int(_STEPS * log2(largest)) + 1)) if largest > 1 else 1
+    around = range(-_FINER, _FINER + 1)
+    return tried(best_of(log2(rough) + step / _STEPS / _FINER for step in around))[1]
+
+
+def split_group(graph: Any, labels: IntArray, group: int, seed: int = 0) -> IntArray | None:
+    """The parts of a group, numbered from 0 (members,); ``None`` where it has no parts.
+
+    The resolution is raised until there are at least two parts of some size.
+
+    Args:
+        graph: The weights between the vectors of the sample, from `neighbour_graph` (s, s).
+        labels: The group of each vector (s,).
+        group: The group to split.
+        seed: Seed of the communities.
+    """
+    members = np.flatnonzero(labels == group)
+    if len(members) < 4:
+        return None
+    graph = graph[members][:, members]
+    least = max(2, len(members) // 20)
+    for resolution in (0.25, 0.5, 1, 2, 4, 8):
+        parts = communities(graph, resolution, seed)
+        large = np.flatnonzero(np.bincount(parts) >= least)
+        if len(large) > 1:
+            return _nearest_large(graph, parts, large)
+    return None
+
+
+def _nearest_large(graph: Any, parts: IntArray, large: IntArray) -> IntArray:
+    """Join each small part to the large part with which it has the most links."""
+    links = np.stack([np.asarray(graph @ (parts == part)).ravel() for part in large], axis=1)
+    place = np.full(parts.max() + 1, -1)
+    place[large] = np.arange(len(large))
+    return np.where(place[parts] >= 0, place[parts], links.argmax(1)).astype(np.int64)

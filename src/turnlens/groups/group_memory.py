@@ -1,0 +1,236 @@
+"""The memory that a store has of its groups: which texts were in them, their names, and a user's changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from turnlens._utils.files import atomic_path
+from turnlens._utils.names import GROUPS_FILE
+from turnlens._utils.vectors import FloatArray, IntArray
+from turnlens.encoders.context_projection import ContextProjection
+from turnlens.groups.answer_guess import AnswerGuess
+
+Kind = Literal["message", "conversation"]
+KINDS: tuple[Kind, ...] = ("message", "conversation")
+ASKED: Literal["asked"] = "asked"  # all that the asker says, of which requests are a part
+FILE = GROUPS_FILE
+_FORMAT = 1
+_ARRAYS = ("keys", "fine", "neighbours", "places")
+_BASIS_ARRAYS = ("vectors", "role")
+_BASIS_FACTS = ("roles", "encoder", "digest", "history", "asker")
+
+
+@dataclass(frozen=True)
+class KnownGroup:
+    """The memory of one group.
+
+    Attributes:
+        name: Its name; empty until it has one.
+        parent: Its coarse group; ``None`` if it is coarse itself.
+        phrases: The phrases that it is named after.
+        new: It appeared when the data grew.
+        renamed: A user named it.
+        pinned: A user merged or split it.
+        aside: A user listed it with what is said along the way (true) or with the requests (false).
+    """
+
+    name: str = ""
+    parent: int | None = None
+    phrases: tuple[str, ...] = ()
+    new: bool = False
+    renamed: bool = False
+    pinned: bool = False
+    aside: bool | None = None
+
+
+@dataclass(frozen=True)
+class Basis:
+    """The vectors that groups were fitted to, with which other messages are labelled; see `turnlens.report.label`.
+
+    Attributes:
+        vectors: The vectors of the sample, of length 1, float16 (s, dim).
+        role: The role of each, an index of ``roles`` (s,).
+        roles: The roles that have groups of their own; ``None`` stands for all others.
+        encoder: Where the encoder of the vectors was loaded from.
+        digest: A hash of it, see `StoreEncoder.digest`.
+        history: The vectors include what was said before, see `add_history`.
+        context: How the vectors are projected; ``None`` where too few messages were there to learn it.
+        asker: The role whose vectors know their answers; ``None`` if nobody is known to ask.
+        answers: How answers are added to these vectors, before projecting; ``None`` as for ``context``.
+    """
+
+    vectors: FloatArray
+    role: IntArray
+    roles: Sequence[str | None]
+    encoder: str
+    digest: str
+    history: bool
+    context: ContextProjection | None = None
+    asker: str | None = None
+    answers: AnswerGuess | None = None
+
+    def vectors_of(self, vectors: FloatArray) -> FloatArray:
+        """The vectors of other messages (n, dim), from the same encoder, as those of the basis are by themselves."""
+        return vectors if self.context is None else self.context(vectors)
+
+
+@dataclass(frozen=True)
+class GroupMemory:
+    """The groups of messages or of conversations.
+
+    Attributes:
+        stamp: A hash of the settings, how many texts have joined since groups were found, and a hash of all texts.
+        keys: The hash of each text of the sample, sorted, uint64 (s,).
+        fine: The id of each text's fine group, -1 for none (s,).
+        neighbours: The nearest neighbours of each text, among the sample (s, k).
+        places: The place of each text on the map, NaN where it has none yet (s, 2); empty until somebody looks at it.
+        centroids: The centroids of groups, of length 1, by id.
+        groups: All fine and coarse groups by id.
+        next_id: The next free id; no id from here on was ever given.
+        basis: What the groups were fitted to. Topics have none, nor have groups of erased texts.
+    """
+
+    stamp: str
+    keys: np.ndarray
+    fine: IntArray
+    neighbours: np.ndarray
+    places: np.ndarray
+    centroids: Mapping[int, FloatArray]
+    groups: Mapping[int, KnownGroup]
+    next_id: int
+    basis: Basis | None = None
+
+    @property
+    def joined(self) -> int:
+        """How many texts have joined the groups since they were found."""
+        return int(self.stamp.split()[1]) if self.stamp else 0
+
+    @property
+    def coarse(self) -> IntArray:
+        """The id of the coarse group of each text of the sample, -1 for none (s,)."""
+        return self.parents_of(self.fine)
+
+    def parents_of(self, fine: IntArray) -> IntArray:
+        """The id of the coarse group of each fine group (…), -1 for none."""
+        values, places = np.unique(fine, return_inverse=True)
+        parents = [-1 if value < 0 else int(self.groups[int(value)].parent or 0) for value in values]
+        return np.asarray(parents, np.int64)[places]
+
+    def with_groups(self, changes: Mapping[int, KnownGroup]) -> GroupMemory:
+        """A copy with some groups changed or added; groups that have become empty are removed."""
+        groups = {**self.groups, **changes}
+        fine = {int(id) for id in np.unique(self.fine) if id >= 0}
+        coarse = {group.parent for id, group in groups.items() if id in fine}
+        return replace(self, groups={id: group for id, group in groups.items() if id in fine or id in coarse})
+
+
+Memory = dict[Kind | Literal["asked"], GroupMemory]
+
+
+def no_memory() -> GroupMemory:
+    """An empty memory."""
+    nothing = np.zeros((0, 2), np.int32)
+    return GroupMemory(
+        "", np.zeros(0, np.uint64), np.zeros(0, np.int64), nothing, nothing.astype(np.float32), {}, {}, 0
+    )
+
+
+def read_memory(store: Path) -> Memory:
+    """Read what a store remembers about its groups; an empty memory if it never had any.
+
+    Raises:
+        ValueError: The file is damaged, or has another format.
+    """
+    path = store / FILE
+    return read_memory_file(path) if path.is_file() else {}
+
+
+def read_memory_file(path: Path) -> Memory:
+    """Read the content of a file of groups. Raises the errors of `read_memory`."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            facts = json.loads((file.metadata() or {})["groups"])
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+        if facts["format"] == _FORMAT:
+            return {kind: _from(facts[kind], arrays, kind) for kind in (*KINDS, ASKED) if kind in facts}
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is damaged: {error}; delete it, and the groups will be found again") from error
+    raise ValueError(
+        f"{path} has format {facts['format']}, this version of turnlens reads {_FORMAT}: use the one that wrote it"
+    )
+
+
+def is_remembered(store: Path, memory: Memory) -> bool:
+    """Whether this is exactly what a store remembers."""
+    remembered = read_memory(store)
+    return remembered.keys() == memory.keys() and all(
+        (group_memory.stamp, group_memory.groups) == (memory[kind].stamp, memory[kind].groups)
+        and np.array_equal(group_memory.places, memory[kind].places, equal_nan=True)
+        and (group_memory.basis is None) == (memory[kind].basis is None)
+        and np.array_equal(group_memory.fine, memory[kind].fine)
+        for kind, group_memory in remembered.items()
+    )
+
+
+def write_memory(store: Path, memory: Memory) -> None:
+    """Replace what a store remembers, atomically."""
+    facts: dict[str, Any] = {"format": _FORMAT}
+    arrays: dict[str, np.ndarray] = {}
+    for kind, group_memory in memory.items():
+        ids = sorted(group_memory.centroids)
+        facts[kind] = {
+            "stamp": group_memory.stamp,
+            "next_id": group_memory.next_id,
+            "centroids": ids,
+            "groups": {str(id): asdict(group) for id, group in sorted(group_memory.groups.items())},
+        }
+        arrays |= {f"{kind}.{name}": np.ascontiguousarray(getattr(group_memory, name)) for name in _ARRAYS}
+        if (basis := group_memory.basis) is not None:
+            facts[kind]["basis"] = {name: getattr(basis, name) for name in _BASIS_FACTS}
+            arrays |= {f"{kind}.{name}": np.ascontiguousarray(getattr(basis, name)) for name in _BASIS_ARRAYS}
+            if (context := basis.context) is not None:
+                facts[kind]["context"] = context.messages
+                arrays |= {f"{kind}.mean": context.mean, f"{kind}.matrix": np.ascontiguousarray(context.matrix)}
+            if (answers := basis.answers) is not None:
+                arrays |= {
+                    f"{kind}.answers.{name}": np.ascontiguousarray(array) for name, array in vars(answers).items()
+                }
+        if ids:
+            arrays[f"{kind}.centroids"] = np.stack([group_memory.centroids[id] for id in ids]).astype(np.float32)
+    with atomic_path(store / FILE) as temporary:
+        save_file(arrays, temporary, metadata={"groups": json.dumps(facts, ensure_ascii=False)})
+
+
+def _from(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kind: str) -> GroupMemory:
+    groups = {
+        int(id): KnownGroup(**{**group, "phrases": tuple(group["phrases"])}) for id, group in facts["groups"].items()
+    }
+    return GroupMemory(
+        stamp=facts["stamp"],
+        **{name: arrays[f"{kind}.{name}"] for name in _ARRAYS},
+        centroids={id: arrays[f"{kind}.centroids"][row] for row, id in enumerate(facts["centroids"])},
+        groups=groups,
+        next_id=facts["next_id"],
+        basis=_basis(facts, arrays, kind),
+    )
+
+
+def _basis(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kind: str) -> Basis | None:
+    if "basis" not in facts or f"{kind}.vectors" not in arrays:
+        return None
+    stored: dict[str, Any] = {name: arrays[f"{kind}.{name}"] for name in _BASIS_ARRAYS}
+    context = None
+    if "context" in facts:
+        context = ContextProjection(arrays[f"{kind}.mean"], arrays[f"{kind}.matrix"], facts["context"])
+    answers = None
+    if f"{kind}.answers.weights" in arrays:
+        answers = AnswerGuess(arrays[f"{kind}.answers.mean"], arrays[f"{kind}.answers.weights"])
+    return Basis(**facts["basis"], **stored, context=context, answers=answers)

@@ -1,0 +1,216 @@
+"""Naming groups by a sentence: the most typical of their messages, without what is said only here or only in passing.
+
+Candidates are the clauses, and runs of clauses, of the messages nearest to the middle of a group. They gain by the
+words that the group has and others have not, and lose by words that few of the group's messages have, and by being cut
+out of a longer sentence. A number, or a word that hardly any message has, such as somebody's name, is in a name only if
+all candidates have one; and where even the best is poor, as among mere names and numbers, there is no sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
+from turnlens.groups.boilerplate import GAP
+from turnlens.groups.phrases import IS_CJK, TOKEN
+
+_WIDEST = 60  # Latin letters; a longer name is taken only if no clause is shorter
+_LONGEST = 120  # characters of a name
+_CJK_WIDTH = 2
+_CENTRAL = 100  # messages whose clauses are considered
+_READ = 1000  # characters of a message
+_TELLING = 0.5  # what clauses gain by the words of the group
+_TELLING_WORDS = 6  # that a clause has at best
+_RARE = 0.6  # what they lose by words that few of its messages have
+_SHORT = 0.1  # what they lose for each word that they have less than three
+_USUAL = 0.1  # the share of its messages from which on a word is not rare
+_CUT = {"sentence": 0.1, "clause": 0.3}  # what they lose, at each end, by being cut out of more sentences or clauses
+_GAP = 0.3  # what they lose if something was taken out of them
+_PRIVATE = 1.0  # what they lose by a number, or by a word that fewer than three texts have: it may be about somebody
+_SHARED = 3
+_OWN = 0.1  # what they lose by a word that fewer than three texts of the group have
+_LEAST = 0.7  # what must be left to the best before it loses by numbers, cuts and width
+_ASIDE = 0.2  # a word that stands alone so often, such as "hello", is taken off the beginning
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
+_CLAUSE_END = re.compile(r"(?<=[,;:])\s+|(?<=[，；：、])|\s+[-–—]+\s+")
+_PUNCTUATION = re.compile(r"[^\w\s'’-]+|\n")
+_MARKS = re.compile(r"\s*([,.!?;:…])(?:\s*\1)*")  # the same one, perhaps several times
+_LONG_NUMBER = re.compile(r"\b\d{5,}\b")  # of somebody's telephone or order
+_QUOTED = re.compile(r"[“„«‹\"]([^“”„«»‹›\"]*)[“”»›\"]?")
+_LOOSE = " ,;:，；：、-–—"
+_CLOSING = _LOOSE + ".!?…)]}»”"  # does not begin a name
+
+
+@dataclass(frozen=True)
+class _Words:
+    """In how many texts words occur.
+
+    Attributes:
+        everywhere: In all groups.
+        within: In each group.
+        sizes: How many texts each group has (groups,).
+        asides: Words that often make up a clause by themselves, such as greetings.
+    """
+
+    everywhere: Counter[str]
+    within: Sequence[Counter[str]]
+    sizes: IntArray
+    asides: frozenset[str]
+
+
+@dataclass(frozen=True)
+class _Clause:
+    """A piece of a text; ``costs`` is what its two ends cost, since they cut something off."""
+
+    text: str
+    costs: float
+
+
+def name_sentences(
+    texts: Sequence[str],
+    vectors: FloatArray,
+    labels: IntArray,
+    wanted: BoolArray | None = None,
+) -> list[str]:
+    """A sentence for each group that is typical of it; empty if none is, or none is wanted.
+
+    Args:
+        texts: The texts, each once (n).
+        vectors: Their vectors, of length 1 (n, dim).
+        labels: The group of each text, from 0 on, -1 for none (n,).
+        wanted: Which groups to name (groups,); by default all.
+    """
+    if wanted is not None and not wanted.any():
+        return [""] * len(wanted)
+    words = _words_of(texts, labels)
+    names = []
+    for group in range(len(words.sizes)):
+        if wanted is not None and not wanted[group]:
+            names.append("")
+            continue
+        rows = np.flatnonzero(labels == group)
+        cosines = vectors[rows] @ unit_vectors(vectors[rows].mean(0)) if len(rows) else np.zeros(0)
+        central = np.argsort(-cosines, kind="stable")[:_CENTRAL]
+        shown = [_LONG_NUMBER.sub(GAP, texts[row]) for row in rows[central]]
+        names.append(_name(shown, cosines[central], words, group))
+    return names
+
+
+def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) -> str:
+    telling = _telling(words, group)
+    strongest = sorted(telling.values(), reverse=True)[:_TELLING_WORDS]
+    kept = {word for word, weight in telling.items() if weight >= strongest[0] / 2}
+    usual = _USUAL * words.sizes[group]
+    shared = min(_SHARED, words.sizes[group])  # a macro's words may be in no other text
+    best, highest = "", -np.inf
+    for text, cosine in zip(texts, cosines.tolist()):
+        for clause in _clauses(text):
+            shown = _without_asides(clause.text, words.asides - kept)
+            tokens = tokens_of(shown)
+            if not tokens:
+                continue
+            told = sum(telling.get(word, 0) for word in set(tokens)) / max(sum(strongest), 1e-9)
+            common = [0 if word[0].isdigit() else min(1, words.within[group][word] / usual) for word in tokens]
+            rare = 1 - sum(common) / len(common)
+            private = any(word[0].isdigit() or words.everywhere[word] < shared for word in tokens)
+            own = any(words.within[group][word] < min(_SHARED, usual) for word in tokens)
+            typical = cosine + _TELLING * min(1, told) - _RARE * rare - _OWN * own
+            typical -= _SHORT * max(0, 3 - len(tokens))
+            score = typical - _PRIVATE * private - clause.costs - 2 * max(0, _width(shown) / _WIDEST - 1)
+            if score > highest:
+                best, highest = shown if typical >= _LEAST else "", score
+    return _cut(_tidy(best))
+
+
+def _telling(words: _Words, group: int) -> dict[str, float]:
+    """How well each word of a group tells it from the others, 0 or more."""
+    size, others = int(words.sizes[group]), int(words.sizes.sum() - words.sizes[group])
+    weights = {}
+    for word, count in words.within[group].items():
+        if not word[0].isdigit():
+            elsewhere = (words.everywhere[word] - count + 1) / (others + 2)
+            weights[word] = count / size * max(0.0, float(np.log(count / size / elsewhere)))
+    return weights
+
+
+def _words_of(texts: Sequence[str], labels: IntArray) -> _Words:
+    sizes = np.bincount(labels[labels >= 0])
+    within: list[Counter[str]] = [Counter() for _ in sizes]
+    every: Counter[str] = Counter()
+    alone: Counter[str] = Counter()
+    for text, label in zip(texts, labels.tolist()):
+        words = set(tokens_of(text[:_READ]))
+        every.update(words)
+        alone.update(words & {clause.strip().lower() for clause in _PUNCTUATION.split(text[:_READ])})
+        if label >= 0:
+            within[label].update(words)
+    asides = frozenset(word for word, count in alone.items() if count >= max(3, _ASIDE * every[word]))
+    everywhere: Counter[str] = Counter()
+    for counts in within:
+        everywhere.update(counts)
+    return _Words(everywhere, within, sizes, asides)
+
+
+def tokens_of(text: str) -> list[str]:
+    """The words and numbers of a text, and pairs of CJK characters."""
+    tokens = []
+    for token in TOKEN.findall(text.lower()):
+        if IS_CJK.match(token):
+            tokens += [token[start : start + 2] for start in range(max(1, len(token) - 1))]
+        else:
+            tokens.append(token)
+    return tokens
+
+
+def _clauses(text: str) -> Iterator[_Clause]:
+    """Each clause of a text, and each run of clauses that is no wider than a name should be."""
+    text = "\n".join(" ".join(line.split()) for line in text[:_READ].splitlines())
+    spans: list[tuple[int, int, bool, bool]] = []  # start, end, begins a sentence, ends a sentence
+    place = 0
+    for sentence in filter(str.strip, _SENTENCE_END.split(text)):
+        clauses = [clause for clause in _CLAUSE_END.split(sentence) if clause.strip()]
+        for number, clause in enumerate(clauses):
+            start = text.index(clause, place)
+            place = start + len(clause)
+            spans.append((start, place, number == 0, number == len(clauses) - 1))
+    for first, (start, _, begins, _) in enumerate(spans):
+        for last in range(first, len(spans)):
+            _, end, _, ends = spans[last]
+            piece = " ".join(text[start:end].strip(_LOOSE).lstrip(_CLOSING).split())
+            if last > first and _width(piece) > _WIDEST:
+                break
+            before = 0.0 if first == 0 else _CUT["sentence" if begins else "clause"]
+            after = 0.0 if last == len(spans) - 1 else _CUT["sentence" if ends else "clause"]
+            yield _Clause(piece.replace(GAP, "…"), before + after + (_GAP if GAP in piece else 0))
+
+
+def _without_asides(text: str, asides: frozenset[str]) -> str:
+    """The text without words at its beginning that are said in passing, if at least two words are left."""
+    while True:
+        first = TOKEN.search(text)
+        if first is None or first[0].lower() not in asides or len(tokens_of(text)) < 3:
+            return text
+        text = text[first.end() :].lstrip(_LOOSE + ".!?。！？")
+
+
+def _tidy(name: str) -> str:
+    """The name with a capital, without quotation marks around it, and each punctuation mark once."""
+    name = " ".join(name.split())
+    name = quoted[1] if (quoted := _QUOTED.fullmatch(name)) else name
+    name = _MARKS.sub(lambda marks: "…" if marks[0].count(".") > 1 else marks[1], name).replace("….", "…").rstrip("…")
+    return name[:1].upper() + name[1:]
+
+
+def _cut(name: str) -> str:
+    """The name, or its first words if there is no clause that is short."""
+    return name if len(name) <= _LONGEST else name[:_LONGEST].rsplit(" ", 1)[0] + " …"
+
+
+def _width(text: str) -> int:
+    """The width in Latin letters."""
+    return sum(_CJK_WIDTH if IS_CJK.match(character) else 1 for character in text)

@@ -1,0 +1,113 @@
+"""The folder of data files that the explorer's page reads.
+
+The files are scripts that contain the data, because a page that is opened from disk may not fetch anything.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import turnlens
+from turnlens._utils.files import atomic_path
+from turnlens.groups.boilerplate import Spans
+from turnlens.groups.group_memory import KINDS
+from turnlens.report.label_columns import Label
+from turnlens.report.report import Report
+
+FORMAT = 1
+TEXTS_PER_FILE = 20_000
+_TYPES = {"role": "<u1", "turn": "<u2", "conversation": "<u4", "first": "<u4", "turns": "<u2", "time": "<f8"}
+_DEFAULT_TYPES = {"f": "<f4", "i": "<i4", "u": "<u4", "b": "<u1"}
+_DANGEROUS = re.compile("[<>&\u2028\u2029]")  # inside a script in a page
+
+
+def write_report(report: Report, folder: str | os.PathLike[str]) -> None:
+    """Write ``data/*.js`` into a folder; the folder ``data`` appears when it is complete.
+
+    Args:
+        report: The report.
+        folder: The folder, made if it is missing.
+    """
+    with atomic_path(Path(folder) / "data") as data:
+        data.mkdir()
+        _put(data, "summary", summary(report))
+        _put(data, "messages", _columns(report.messages, report.message_labels))
+        numbers = {f"number:{name}": values for name, values in report.numbers.items()}
+        _put(data, "conversations", _columns({**report.conversations, **numbers}, report.conversation_labels))
+        _put(data, "ids", list(report.ids))
+        for number, start in enumerate(range(0, len(report.texts), TEXTS_PER_FILE)):
+            _put(data, f"texts-{number:05}", list(report.texts[start : start + TEXTS_PER_FILE]))
+        struck = ((row, spans) for row, spans in enumerate(report.struck) if spans)
+        _put(data, "struck", {row: _places(report.texts[row], spans) for row, spans in struck})
+
+
+def summary(report: Report) -> dict[str, Any]:
+    """The content of ``summary.js``."""
+    times = report.messages["time"]
+    known = times[~np.isnan(times)]
+    return {
+        "format": FORMAT,
+        "title": report.title,
+        "made": report.made,
+        "turnlens": turnlens.__version__,
+        "encoder": report.encoder,
+        "counts": {
+            "messages": len(report.texts),
+            "conversations": len(report.ids),
+            "speakers": len(report.roles),
+        },
+        "roles": list(report.roles),
+        "asker": report.speakers.asker,
+        "texts_per_file": TEXTS_PER_FILE,
+        "labels": {
+            "conversation": {name: list(label.values) for name, label in report.conversation_labels.items()},
+            "message": {name: list(label.values) for name, label in report.message_labels.items()},
+        },
+        "numbers": list(report.numbers),
+        "times": {
+            "first": float(known.min()) if len(known) else None,
+            "last": float(known.max()) if len(known) else None,
+        },
+        "groups": {kind: [asdict(group) for group in report.groups[kind]] for kind in KINDS},
+        "boilerplate": {
+            "messages": sum(map(bool, report.struck)),
+            "automatic": sum(spans == ((0, len(text)),) for text, spans in zip(report.texts, report.struck)),
+        },
+        "outliers": {kind: report.outliers(kind) for kind in KINDS},
+        "surprise": None if report.surprise is None else asdict(report.surprise),
+        "search": {"meaning": False},
+    }
+
+
+def _places(text: str, spans: Spans) -> list[list[int]]:
+    """Spans as JavaScript counts: in units of UTF-16."""
+    return [[len(text[:place].encode("utf-16-le", "surrogatepass")) // 2 for place in span] for span in spans]
+
+
+def _columns(columns: Mapping[str, np.ndarray], labels: Mapping[str, Label]) -> dict[str, Any]:
+    encoded = {name: _column(name, values) for name, values in columns.items()}
+    return encoded | {f"label:{name}": _column(name, label.codes) for name, label in labels.items()}
+
+
+def _column(name: str, values: np.ndarray) -> dict[str, str]:
+    kind = _TYPES.get(name, _DEFAULT_TYPES[values.dtype.kind])
+    if name == "role" and values.max(initial=0) > 255:
+        kind = "<u2"
+    array = np.ascontiguousarray(values, dtype=kind)
+    return {"type": array.dtype.name, "data": base64.b64encode(array.tobytes()).decode("ascii")}
+
+
+def _put(folder: Path, name: str, value: Any) -> None:
+    # Escaped so that the text is safe inside a page too, and the same JSON.
+    text = _DANGEROUS.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
+    path = folder / f"{name}.js"
+    path.write_text(f'turnlens.put("{name}", {text});\n', encoding="utf-8", errors="surrogatepass")

@@ -1,0 +1,65 @@
+/* Renaming, merging, splitting and moving groups, where a server keeps it. */
+"use strict";
+
+turnlens.groupEdits = (() => {
+  const {element, button, announce, shortened} = turnlens.dom;
+
+  /** Runs an edit, says how it went, and shows the changed report. */
+  async function run(holder, action, level, ids, name) {
+    if (holder.ariaBusy === "true") return;
+    holder.ariaBusy = "true"; // not disabled, which would take the focus away
+    const status = holder.querySelector(".status");
+    status.textContent = "Working …";
+    try {
+      const groups = await turnlens.live.edit(action, level, ids, name);
+      turnlens.texts.forget();
+      if (action === "split") turnlens.route.go("groups", [], {level, parts: groups.join(",")});
+      else await turnlens.app.render(true);
+      announce("The groups have been changed");
+    } catch (error) {
+      status.textContent = error.message;
+      holder.ariaBusy = null;
+    }
+  }
+
+  /** Of one group: its name, splitting it, and merging it with another of the same level and role. */
+  function editing(level, group) {
+    const rename = () => name.value.trim() && run(holder, "rename", level, [group.id], name.value.trim());
+    const name = element("input", {
+      type: "text",
+      id: "edit-name",
+      value: group.name,
+      maxlength: "200",
+      "aria-label": "Name",
+      on: {keydown: (event) => event.key === "Enter" && rename()},
+    });
+    const others = turnlens.report.report_groups[level].list
+      .filter((each) => each.id !== group.id && each.level === group.level && each.role === group.role)
+      .sort((a, b) => b.size - a.size);
+    const other = element(
+      "select",
+      {"aria-label": "Another group", id: "merge-with"},
+      others.map((each) => element("option", {value: each.id}, shortened(each.name, 60))),
+    );
+    const holder = element(
+      "fieldset",
+      {class: "tools", id: "edit"},
+      element("legend", null, "Change this group"),
+      name,
+      button("Rename", rename, {id: "edit-rename"}),
+      button("Split", () => run(holder, "split", level, [group.id]), {id: "edit-split"}),
+      others.length > 0 && [
+        other,
+        button("Merge with it", () => run(holder, "merge", level, [group.id, Number(other.value)], group.name), {id: "edit-merge"}),
+      ],
+      button("Undo", () => run(holder, "undo", level, [group.id]), {
+        id: "edit-undo",
+        title: "Take back the last change of any group",
+      }),
+      element("span", {class: "status", role: "status"}),
+    );
+    return holder;
+  }
+
+  return {editing};
+})();

@@ -1,0 +1,280 @@
+/* Pieces that several views show: names of groups, messages, conversations, tables, long lists. */
+"use strict";
+
+turnlens.parts = (() => {
+  const {element, button, quote, fill} = turnlens.dom;
+  const {integer, percent} = turnlens.numbers;
+  const BEGINNING = 8, // messages of a conversation, in the first three requests of which its subject is looked for
+    GREETINGS = 2,
+    GREETING_LENGTH = 20, // characters: what is shorter is a subject only if nothing longer is there
+    MOST_LABELS = 4;
+  const NOUNS = {message: ["group", "groups of messages"], conversation: ["topic", "topics of conversations"]};
+
+  function sign(level, id) {
+    const {byId, top} = turnlens.report.report_groups[level];
+    const {colour, sign: shape} = turnlens.palette.category(id < 0 ? -1 : (byId.get(top(id))?.colour ?? 0));
+    return element("span", {class: "sign", style: {color: colour}, "aria-hidden": "true"}, shape);
+  }
+
+  /** A group's name, which leads to it. */
+  function group(level, id) {
+    if (id < 0) return element("span", {class: "group muted"}, sign(level, -1), "in no group");
+    const name = turnlens.dom.shortened(turnlens.report.report_groups[level].name(id), 80);
+    return element("a", {class: "group", href: turnlens.route.link("group", [level, id])}, sign(level, id), name);
+  }
+
+  function badges(each) {
+    return [
+      each.new && [" ", element("span", {class: "badge"}, "new")],
+      each.parts?.length > 0 && [" ", element("span", {class: "badge quiet", title: "It holds parts that differ, which could be split"}, "mixed")],
+      each.renamed && [" ", element("span", {class: "badge quiet"}, "renamed")],
+    ];
+  }
+
+  /** A score of surprise from 0 to 1, as a bar with what it says. */
+  function surprise(value) {
+    if (Number.isNaN(value)) return null;
+    return element(
+      "span",
+      {class: "surprise", title: "How many others of the same role would fit better here; by chance 50 %"},
+      element("span", {class: "muted"}, "surprise"),
+      turnlens.charts.bar(value, value >= 0.9 ? "var(--alarm)" : "var(--accent)"),
+      `${percent(value)} would fit better`,
+    );
+  }
+
+  /** A message in a list: who, what, of which group unless it is `within`; leads to its place in the conversation. */
+  function message(m, said, {within = null, more = null} = {}) {
+    const {messages, summary} = turnlens.report;
+    const place = turnlens.route.link("conversation", [messages.conversation[m]], {turn: messages.turn[m] + 1});
+    return element(
+      "li",
+      {class: "message"},
+      element(
+        "div",
+        {class: "about"},
+        role(summary.roles[messages.role[m]]),
+        messages.group[m] !== within && group("message", messages.group[m]),
+        turnlens.struck.badge(said),
+        more,
+      ),
+      element("a", {class: "said", href: place}, turnlens.struck.quote(said)),
+    );
+  }
+
+  /** The keywords of a group that are not in its name. */
+  function keywords(each) {
+    const named = each.name.split(" · ");
+    const further = each.phrases.filter((phrase) => !named.includes(phrase)).slice(0, 5);
+    return element("p", {class: "keywords", dir: "auto"}, turnlens.dom.shortened(further.join(" · "), 120));
+  }
+
+  function role(name) {
+    return element("span", {class: "role", dir: "auto"}, turnlens.dom.shortened(name, 40));
+  }
+
+  /** A list of messages, with their texts when these have arrived; the group that all are `within` is not repeated. */
+  function messages(rows, within) {
+    const list = element("ol", {class: "messages"}, element("li", {class: "muted"}, "…"));
+    turnlens.struck.getAll(rows).then(
+      (said) =>
+        fill(
+          list,
+          rows.map((m, i) => message(m, said[i], {within})),
+        ),
+      (error) => fill(list, element("li", {class: "error"}, error.message)),
+    );
+    return list;
+  }
+
+  /** Conversations in a list: what each is about, its day, labels, and its topic unless it is `within`; leads to it. */
+  function conversations(rows, within) {
+    const list = element("ol", {class: "messages"}, element("li", {class: "muted"}, "…"));
+    Promise.all(rows.map(subject)).then(
+      (subjects) =>
+        fill(
+          list,
+          rows.map((c, i) => conversation(c, subjects[i], within)),
+        ),
+      (error) => fill(list, element("li", {class: "error"}, error.message)),
+    );
+    return list;
+  }
+
+  function conversation(c, text, within) {
+    const {conversations: columns, ids} = turnlens.report;
+    return element(
+      "li",
+      {class: "message"},
+      element(
+        "a",
+        {class: "said", href: turnlens.route.link("conversation", [c])},
+        text === "" ? element("em", {class: "muted"}, "(empty)") : quote(text),
+      ),
+      element(
+        "div",
+        {class: "about"},
+        element("bdi", {class: "id"}, turnlens.dom.shortened(ids[c], 40)),
+        !Number.isNaN(columns.time[c]) && element("span", null, turnlens.numbers.day(columns.time[c])),
+        element("span", null, turnlens.numbers.plural(columns.turns[c], "message")),
+        columns.group[c] !== within && group("conversation", columns.group[c]),
+        labels("conversation", c).slice(0, MOST_LABELS),
+        surprise(columns.surprise[c]),
+      ),
+    );
+  }
+
+  /** The request of a conversation; where none is known, the first message that says more than hello. */
+  async function subject(c) {
+    const {
+      conversations: columns,
+      messages: {role, request},
+      summary,
+    } = turnlens.report;
+    const asker = summary.roles.indexOf(summary.asker);
+    const rows = Array.from({length: columns.turns[c]}, (_, turn) => columns.first[c] + turn);
+    const asked = rows.slice(0, BEGINNING).filter((m) => asker < 0 || role[m] === asker);
+    const requests = rows.filter((m) => request?.[m]);
+    const texts = await turnlens.struck.said(requests.concat(asked.length ? asked.slice(0, GREETINGS + 1) : rows.slice(0, 1)));
+    if (requests.length) return texts[0];
+    const longest = texts.reduce((best, text) => (text.length > best.length ? text : best));
+    return texts.find((text) => text.length >= GREETING_LENGTH) ?? longest;
+  }
+
+  /** The labels of a message or conversation. */
+  function labels(level, row) {
+    const columns = turnlens.report[`${level}s`];
+    return Object.entries(turnlens.report.summary.labels[level]).flatMap(([name, values]) => {
+      const code = columns[`label:${name}`][row];
+      return code < 0 ? [] : element("span", {class: "label"}, turnlens.dom.shortened(`${name}: ${values[code]}`, 60));
+    });
+  }
+
+  /** A table; numbers stand at the right. */
+  function table(caption, headers, rows) {
+    return element(
+      "div",
+      {class: "table", tabindex: "0", role: "region", "aria-label": caption},
+      element(
+        "table",
+        null,
+        element("caption", {class: "for-screen-readers"}, caption),
+        element(
+          "thead",
+          null,
+          element(
+            "tr",
+            null,
+            headers.map((header) => element("th", {scope: "col"}, header)),
+          ),
+        ),
+        element(
+          "tbody",
+          null,
+          rows.map((cells) =>
+            element(
+              "tr",
+              null,
+              cells.map((cell) =>
+                element("td", {class: typeof cell === "string" && /^[−\d]/.test(cell) ? "number" : null}, cell),
+              ),
+            ),
+          ),
+        ),
+      ),
+    );
+  }
+
+  /** Groups by size: name, bar, count, share. */
+  function sizes(level, groups, counts, total) {
+    const most = Math.max(1, ...groups.map((each) => counts.get(each.id) || 0));
+    return element(
+      "ul",
+      {class: "sizes"},
+      groups.map((each) => {
+        const count = counts.get(each.id) || 0;
+        const {colour} = turnlens.palette.category(
+          turnlens.report.report_groups[level].byId.get(turnlens.report.report_groups[level].top(each.id)).colour,
+        );
+        return element(
+          "li",
+          null,
+          element("span", {class: "name"}, group(level, each.id), badges(each)),
+          turnlens.charts.bar(count / most, colour),
+          element("span", {class: "number"}, integer(count)),
+          element("span", {class: "number muted"}, percent(total ? count / total : 0)),
+        );
+      }),
+    );
+  }
+
+  /** How many of those that pass are in each group, fine and coarse; -1 for none. */
+  function counts(level, selection) {
+    const {group: column} = turnlens.report[`${level}s`];
+    const {top} = turnlens.report.report_groups[level];
+    const found = new Map();
+    for (let row = 0; row < column.length; row++) {
+      if (selection[level][row]) found.set(column[row], (found.get(column[row]) || 0) + 1);
+    }
+    for (const [id, count] of [...found]) {
+      const above = id < 0 ? id : top(id);
+      if (above !== id) found.set(above, (found.get(above) || 0) + count);
+    }
+    return found;
+  }
+
+  /** Shows the first rows of many, and more of them on request. */
+  function inPieces(rows, show, size = 30) {
+    const holder = element("div");
+    let shown = 0;
+    const more = button(
+      "",
+      () => {
+        const piece = next();
+        piece.tabIndex = -1;
+        piece.focus({preventScroll: true}); // goes on at the first new row
+      },
+      {class: "more"},
+    );
+    function next() {
+      const piece = show(rows.slice(shown, shown + size), shown);
+      more.before(piece);
+      shown += size;
+      more.textContent = `Show more (${integer(Math.max(0, rows.length - shown))} left)`;
+      more.hidden = shown >= rows.length;
+      return piece;
+    }
+    holder.append(more);
+    next();
+    return holder;
+  }
+
+  function panel(title, ...content) {
+    return element("section", {class: "panel"}, element("h2", null, title), content);
+  }
+
+  function note(...content) {
+    return element("p", {class: "note"}, content);
+  }
+
+  return {
+    NOUNS,
+    sign,
+    group,
+    badges,
+    surprise,
+    message,
+    messages,
+    conversations,
+    subject,
+    keywords,
+    role,
+    labels,
+    table,
+    sizes,
+    counts,
+    inPieces,
+    panel,
+    note,
+  };
+})();

@@ -1,1 +1,0 @@
-"""Next messages: models of replies, running conversations and candidates."""

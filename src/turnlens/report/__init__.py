@@ -1,0 +1,9 @@
+"""What a corpus is about: its requests and topics, with names, numbers over time and tables; extra ``explorer``."""
+
+from turnlens.groups.group_settings import GroupSettings
+from turnlens.report.building import build_report
+from turnlens.report.clustering import Groups, cluster
+from turnlens.report.labelling import label
+from turnlens.report.report import Group, Report
+
+__all__ = ["Group", "GroupSettings", "Groups", "Report", "build_report", "cluster", "label"]

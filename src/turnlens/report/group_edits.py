@@ -1,0 +1,228 @@
+"""A user's changes of groups: renaming, merging, splitting and moving them. They are kept in the store's folder.
+
+The next report shows the changes (`turnlens.report.build_report`, quickly with ``former``), and so do later reports
+when data has been added.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from turnlens.groups.group_memory import GroupMemory, Kind, KnownGroup, read_memory, write_memory
+from turnlens.store.state import writer_lock
+
+LONGEST_NAME = 200
+_LOCK_SECONDS = 5.0
+StorePath = str | os.PathLike[str]
+
+
+def rename(store: StorePath, kind: Kind, group: int, name: str) -> None:
+    """Name a group.
+
+    Args:
+        store: The folder of the store.
+        kind: ``"message"`` or ``"conversation"``.
+        group: Its id.
+        name: Its name from now on.
+
+    Raises:
+        ValueError: There is no such group, the name is empty or too long, or another group of its level has it.
+    """
+    edit_groups(store, kind, [group], lambda memory: _renamed(memory, group, name))
+
+
+def merge(store: StorePath, kind: Kind, groups: Sequence[int], name: str | None = None) -> int:
+    """Merge several groups of one level into one.
+
+    Args:
+        store: The folder of the store.
+        kind: ``"message"`` or ``"conversation"``.
+        groups: Their ids.
+        name: The name of the merged group; by default that of the first.
+
+    Returns:
+        The id of the merged group, which is that of the first.
+
+    Raises:
+        ValueError: There are fewer than two groups, they are of different levels or roles, or as for `rename`.
+    """
+    ids = list(dict.fromkeys(groups))
+    if len(ids) < 2:
+        raise ValueError(f"expected two groups or more to merge, got {list(groups)}")
+    edit_groups(store, kind, ids, lambda memory: _merged(memory, ids, name))
+    return ids[0]
+
+
+def split(store: StorePath, kind: Kind, group: int) -> list[int]:
+    """Split a fine group into its parts, or a coarse group into its fine groups, each of which becomes a coarse group.
+
+    Args:
+        store: The folder of the store.
+        kind: ``"message"`` or ``"conversation"``.
+        group: Its id, which the largest part keeps.
+
+    Returns:
+        The ids of the parts.
+
+    Raises:
+        ValueError: The group has no parts, or there is no such group.
+    """
+    before: list[int] = []
+    after: list[int] = []
+
+    def change(memory: GroupMemory) -> GroupMemory:
+        before.extend(memory.groups)
+        changed = (
+            _split_fine(memory, group) if memory.groups[group].parent is not None else _split_coarse(memory, group)
+        )
+        after.extend(changed.groups)
+        return changed
+
+    edit_groups(store, kind, [group], change)
+    return [group, *sorted(set(after) - set(before))]
+
+
+def move(store: StorePath, kind: Kind, group: int, aside: bool) -> None:
+    """List a group with what is said along the way, or with the requests.
+
+    Args:
+        store: The folder of the store.
+        kind: ``"message"`` or ``"conversation"``.
+        group: Its id.
+        aside: Whether it is said along the way.
+
+    Raises:
+        ValueError: There is no such group.
+    """
+    edit_groups(
+        store, kind, [group], lambda memory: memory.with_groups({group: replace(memory.groups[group], aside=aside)})
+    )
+
+
+def restore(store: StorePath, kind: Kind, former: GroupMemory) -> None:
+    """Take back what was changed since a memory of groups was read.
+
+    Raises:
+        ValueError: The data has changed since.
+    """
+
+    def change(memory: GroupMemory) -> GroupMemory:
+        if memory.stamp != former.stamp:
+            raise ValueError("the data has changed since: this can no longer be undone")
+        return replace(memory, fine=former.fine, groups=former.groups, next_id=former.next_id)
+
+    edit_groups(store, kind, [], change)
+
+
+def edit_groups(
+    store: StorePath, kind: Kind, groups: Sequence[int], change: Callable[[GroupMemory], GroupMemory]
+) -> None:
+    """Change what a store remembers about its groups.
+
+    Args:
+        store: The folder of the store.
+        kind: ``"message"`` or ``"conversation"``.
+        groups: The ids of groups that there must be.
+        change: Gives the new memory for the former one.
+
+    Raises:
+        ValueError: There are no groups yet, or not these.
+    """
+    path = Path(store)
+    with writer_lock(path, _LOCK_SECONDS):
+        memory = read_memory(path)
+        if kind not in memory:
+            raise ValueError(f"{path} has no groups of {kind}s yet: make them with turnlens cluster or explore")
+        unknown = [group for group in groups if group not in memory[kind].groups]
+        if unknown:
+            raise ValueError(f"{path} has no group of {kind}s with the number {', '.join(map(str, unknown))}")
+        write_memory(path, {**memory, kind: change(memory[kind])})
+
+
+def _renamed(memory: GroupMemory, group: int, name: str) -> GroupMemory:
+    new_name = " ".join(name.split())
+    if not 0 < len(new_name) <= LONGEST_NAME:
+        raise ValueError(f"expected a name of 1 to {LONGEST_NAME} characters, got {len(new_name)}")
+    own = memory.groups[group]
+    for id in np.unique(memory.fine[memory.fine >= 0]).tolist():
+        other = id if own.parent is not None else memory.groups[id].parent
+        if other not in (group, None) and memory.groups[other].name == new_name:
+            raise ValueError(f"group {other} has the name {new_name!r} already: merge the two, or choose another name")
+    return memory.with_groups({group: replace(own, name=new_name, renamed=True)})
+
+
+def _roles(memory: GroupMemory, group: int) -> set[str | None]:
+    """The roles whose messages are in a group; none where that is not known."""
+    if memory.basis is None:
+        return set()
+    inside = [group, *(id for id, known in memory.groups.items() if known.parent == group)]
+    return {memory.basis.roles[code] for code in memory.basis.role[np.isin(memory.fine, inside)]}
+
+
+def _merged(memory: GroupMemory, groups: Sequence[int], name: str | None) -> GroupMemory:
+    first = groups[0]
+    if len({memory.groups[group].parent is None for group in groups}) > 1:
+        raise ValueError("fine and coarse groups cannot be merged with each other")
+    own = _roles(memory, first)
+    for group in groups:
+        if own and own.isdisjoint(others := _roles(memory, group)):
+            raise ValueError(
+                f"group {first} ({memory.groups[first].name}) is of {_listed(own)}, group {group} "
+                f"({memory.groups[group].name}) of {_listed(others)}: groups of different roles cannot be merged"
+            )
+    changes = {first: replace(memory.groups[first], pinned=True)}
+    if memory.groups[first].parent is None:
+        changes |= {id: replace(group, parent=first) for id, group in memory.groups.items() if group.parent in groups}
+        fine = memory.fine
+    else:
+        fine = np.where(np.isin(memory.fine, groups), first, memory.fine)
+    merged = replace(memory, fine=fine).with_groups(changes)
+    return merged if name is None else _renamed(merged, first, name)
+
+
+def _listed(roles: set[str | None]) -> str:
+    return ", ".join(sorted("others" if role is None else role for role in roles)) or "nobody"
+
+
+def _split_fine(memory: GroupMemory, group: int) -> GroupMemory:
+    from turnlens.groups.communities import neighbour_graph  # imported here, since nothing else needs them
+    from turnlens.groups.fitting import split_group
+
+    parts = split_group(neighbour_graph(memory.neighbours), memory.fine, group)
+    if parts is None:
+        raise ValueError(
+            f"group {group} ({memory.groups[group].name}) cannot be split: its messages form no smaller groups"
+        )
+    order = np.argsort(-np.bincount(parts), kind="stable")  # the largest part keeps the id
+    ids = np.empty(len(order), np.int64)
+    ids[order] = [group, *range(memory.next_id, memory.next_id + len(order) - 1)]
+    fine = memory.fine.copy()
+    fine[memory.fine == group] = ids[parts]
+    own = memory.groups[group]
+    # Each part gets a new name; only a name that the user chose stays, with the largest part.
+    part = KnownGroup(parent=own.parent, pinned=True)
+    kept = replace(part, name=own.name, renamed=True) if own.renamed else part
+    changes = {int(id): kept if id == group else part for id in ids}
+    return replace(memory, fine=fine, next_id=memory.next_id + len(order) - 1).with_groups(changes)
+
+
+def _split_coarse(memory: GroupMemory, group: int) -> GroupMemory:
+    inside = sorted(id for id, known in memory.groups.items() if known.parent == group)
+    if len(inside) < 2:
+        raise ValueError(f"group {group} ({memory.groups[group].name}) holds a single fine group")
+    sizes = {id: int((memory.fine == id).sum()) for id in inside}
+    largest = max(inside, key=lambda id: (sizes[id], -id))
+    changes = {group: replace(memory.groups[group], pinned=True, name="", renamed=False)}
+    next_id = memory.next_id
+    for id in inside:
+        parent = group if id == largest else next_id
+        if id != largest:
+            changes[next_id] = KnownGroup(pinned=True)
+            next_id += 1
+        changes[id] = replace(memory.groups[id], parent=parent)
+    return replace(memory, next_id=next_id).with_groups(changes)

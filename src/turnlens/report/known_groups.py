@@ -1,0 +1,146 @@
+"""Groups that a user knows, each by a name and a few examples: groups that were found take these names.
+
+Of several ways tried, this one was the most accurate: messages that are joined with the examples by a threshold, by
+their neighbours or by the nearest mean leave the rest of their group behind as a group of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from turnlens._utils.progress import note
+from turnlens._utils.vectors import FloatArray, IntArray, unit_vectors
+from turnlens.groups.group_memory import Basis, GroupMemory, KnownGroup
+from turnlens.groups.group_settings import GroupSettings
+from turnlens.groups.knn_vote import centroids_of, vote
+from turnlens.groups.neighbours import nearest
+from turnlens.report.group_edits import LONGEST_NAME, edit_groups
+from turnlens.store import ConversationStore
+
+_LIKE = 0.8  # as like its nearest messages as messages usually are, an example must be
+ASIDE = "said along the way"  # in place of a name: groups that are no requests
+# The name of a group -> a sentence, or a list of examples; ASIDE -> more of these
+Seeds = Mapping[str, str | Sequence[str] | Mapping[str, str | Sequence[str]]]
+
+
+def examples_of(seeds: Seeds) -> dict[str, list[str]]:
+    """The examples of each group.
+
+    Raises:
+        ValueError: A name is empty or too long, differs from another only in capitals or blanks, or has something else
+            than a sentence or a list of them.
+    """
+    examples: dict[str, list[str]] = {}
+    for given_name, given in {**seeds, **aside_of(seeds)}.items():
+        if given_name == ASIDE and isinstance(given, Mapping):
+            continue
+        texts = [given] if isinstance(given, str) else given
+        if not isinstance(texts, list | tuple) or not all(isinstance(text, str) and text.strip() for text in texts):
+            raise ValueError(f"seeds: expected a sentence or a list of examples for {given_name!r}, got {given!r:.80}")
+        name = _plain_name(given_name)
+        if not texts or not 0 < len(name) <= LONGEST_NAME:
+            raise ValueError(
+                f"seeds: expected a name of 1 to {LONGEST_NAME} characters and one example or more, got "
+                f"{given_name!r:.80} with {len(texts)}"
+            )
+        if same := next((other for other in examples if other.casefold() == name.casefold()), None):
+            raise ValueError(
+                f"seeds: {given_name!r} and {same!r} differ only in capitals or blanks: put the examples below one"
+            )
+        examples[name] = list(texts)
+    return examples
+
+
+def _plain_name(given: str) -> str:
+    return " ".join(given.split())
+
+
+def aside_of(seeds: Seeds) -> Mapping[str, str | Sequence[str]]:
+    """Those of the seeds that are said along the way."""
+    aside = seeds.get(ASIDE)
+    return aside if isinstance(aside, Mapping) else {}
+
+
+def plant(
+    store: ConversationStore, examples: Mapping[str, Sequence[str]], role: str | None, aside: Iterable[str] = ()
+) -> bool:
+    """Give the groups of messages that examples fall into the names of these examples.
+
+    Args:
+        store: A store that has groups, and keeps what becomes of them.
+        examples: From `examples_of`, one group or more.
+        role: Whose messages the groups hold; ``None`` for those of all roles.
+        aside: The names of groups that are said along the way.
+
+    Returns:
+        Whether any group has changed.
+    """
+    texts = [text for own in examples.values() for text in own]
+    vectors = np.asarray(store.encoder().messages(texts)["vector"], np.float32)
+    seed_of = np.repeat(np.arange(len(examples)), [len(own) for own in examples.values()])
+    names_aside = {_plain_name(name) for name in aside}
+    changes: list[bool] = []
+
+    def change(memory: GroupMemory) -> GroupMemory:
+        if memory.basis is None:
+            raise ValueError(f"{store.path} does not hold what its groups were fitted to: find them again")
+        moved = memory.basis.vectors_of(vectors)
+        claimed = claimed_groups(memory, memory.basis, moved, role)
+        planted = _planted(memory, memory.basis, list(examples), moved, seed_of, claimed, names_aside)
+        changes.append(planted.groups != memory.groups or not np.array_equal(planted.fine, memory.fine))
+        return planted
+
+    edit_groups(store.path, "message", [], change)
+    return changes[0]
+
+
+def claimed_groups(memory: GroupMemory, basis: Basis, vectors: FloatArray, role: str | None) -> IntArray:
+    """The group that each example falls into, -1 for none (examples,).
+
+    Args:
+        memory: The groups.
+        basis: What they were fitted to.
+        vectors: The examples, of length 1 (examples, dim).
+        role: Whose messages the groups hold; ``None`` for those of all roles.
+    """
+    own = [basis.roles[code] == role for code in basis.role] if role in basis.roles else np.ones(len(basis.role), bool)
+    rows = np.flatnonzero(own)
+    messages = basis.vectors[rows].astype(np.float32)
+    count = GroupSettings().neighbours_among(len(rows))
+    usual = float(np.median(nearest(messages, messages, count).cosines.mean(1)))
+    near = nearest(vectors, messages, count)
+    return np.where(near.cosines.mean(1) >= _LIKE * usual, vote(near, memory.fine[rows]), -1)
+
+
+def _planted(
+    memory: GroupMemory,
+    basis: Basis,
+    names: Sequence[str],
+    vectors: FloatArray,
+    seed_of: IntArray,
+    claimed: IntArray,
+    aside: Container[str],
+) -> GroupMemory:
+    means = np.stack([unit_vectors(vectors[seed_of == seed].mean(0)) for seed in range(len(names))])
+    seeds = np.full(len(memory.fine), -1)  # of each vector of the sample
+    for group in np.unique(claimed[claimed >= 0]):
+        members, own = np.flatnonzero(memory.fine == group), np.unique(seed_of[claimed == group])
+        seeds[members] = own[(basis.vectors[members].astype(np.float32) @ means[own].T).argmax(1)]
+    fine, next_id, changed = memory.fine.copy(), memory.next_id, {}
+    for seed, name in enumerate(names):
+        former, sizes = np.unique(memory.fine[seeds == seed], return_counts=True)
+        if not len(former):
+            note(f"No group of messages is like the examples of {name!r}")
+            continue
+        largest = int(former[sizes.argmax()])
+        id = next((int(id) for id in former[np.argsort(-sizes, kind="stable")] if int(id) not in changed), next_id)
+        next_id = max(next_id, id + 1)
+        known = memory.groups.get(id, KnownGroup(parent=memory.groups[largest].parent))
+        changed[id] = replace(known, name=name, renamed=True, pinned=True, aside=name in aside or known.aside)
+        fine[seeds == seed] = id
+    planted = replace(memory, fine=fine, next_id=next_id).with_groups(changed)
+    centroids = centroids_of(basis.vectors.astype(np.float32), np.where(np.isin(fine, list(changed)), fine, -1))
+    return replace(planted, centroids={**memory.centroids, **centroids})

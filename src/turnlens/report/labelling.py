@@ -1,0 +1,213 @@
+"""Labelling: the groups that were found in some conversations, applied to the messages of others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from turnlens._utils.progress import progress_of
+from turnlens._utils.vectors import FloatArray, IntArray
+from turnlens.data.conversation_source import Given
+from turnlens.data.conversations import rows_of
+from turnlens.data.messages import plain_messages_in
+from turnlens.encoders.history import add_history
+from turnlens.groups.answer_guess import AnsweredVectors, answers_to
+from turnlens.groups.confidence import Confidence, Voters, calibrated
+from turnlens.groups.group_memory import FILE, Basis, GroupMemory, KnownGroup, read_memory_file
+from turnlens.groups.group_settings import GroupSettings
+from turnlens.report.first_speakers import OPENER, named_by_opening
+from turnlens.store import ConversationStore
+from turnlens.store.opening import store_encoder
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+_CONVERSATIONS_AT_ONCE = 512
+_LEAST_CONFIDENCE = 0.5  # below it, "none of these" is the likelier answer
+
+
+class Labeller:
+    """Gives messages the groups that were found in others, or none of them.
+
+    Args:
+        memory: What a store remembers about groups of messages.
+        basis: What they were fitted to.
+        seed: Seed of the calibration.
+
+    Attributes:
+        groups: The groups by id, also the coarse ones.
+    """
+
+    def __init__(self, memory: GroupMemory, basis: Basis, seed: int = 0) -> None:
+        self.groups: Mapping[int, KnownGroup] = memory.groups
+        self.basis = basis
+        self._parts: dict[str | None, tuple[Voters, Confidence]] = {}  # of each role
+        listed = np.array([id for id, group in memory.groups.items() if group.name], np.int64)
+        fine = np.where(np.isin(memory.fine, listed), memory.fine, -1)
+        for role in dict.fromkeys(basis.roles):
+            rows = np.flatnonzero([basis.roles[code] == role for code in basis.role])
+            rows = rows[_last_of_each(basis.vectors[rows])]  # what is a request here and an aside there is a request
+            vectors, ids = basis.vectors[rows].astype(np.float32), fine[rows]
+            if len(rows) > 1 and (ids >= 0).any():
+                count = GroupSettings().neighbours_among(len(rows))
+                self._parts[role] = Voters.of(vectors, ids, count), calibrated(vectors, ids, seed)
+
+    @classmethod
+    def of(cls, groups: ConversationStore | str | os.PathLike[str], seed: int = 0) -> Labeller:
+        """The labeller of a store or of a file of groups; see `label`."""
+        path, file = _places(groups)
+        if not file.is_file():
+            raise ValueError(f"{path} has no groups: turnlens cluster DATA --store {path} finds some")
+        memory = read_memory_file(file).get("message")
+        if memory is None or memory.basis is None:
+            raise ValueError(
+                f"{file} does not hold the vectors that groups were fitted to, since texts were erased: "
+                "find the groups again with turnlens cluster"
+            )
+        return cls(memory, memory.basis, seed)
+
+    @staticmethod
+    def changed(store: ConversationStore) -> int:
+        """When the groups of a store were last changed, in nanoseconds; 0 if it has none."""
+        _, file = _places(store)
+        return file.stat().st_mtime_ns if file.is_file() else 0
+
+    def check(self, digest: str) -> None:
+        """Raise ``ValueError`` unless the encoder with this hash made the vectors that the groups were found in."""
+        if digest != self.basis.digest:
+            raise ValueError(
+                f"the groups were found in vectors of {self.basis.encoder} ({self.basis.digest}), not of the encoder "
+                f"{digest}: name that encoder, or find the groups again with turnlens cluster"
+            )
+
+    def label(self, vectors: FloatArray, turns: Sequence[int], roles: Sequence[str]) -> tuple[IntArray, FloatArray]:
+        """Find the group of each message, and how sure it is.
+
+        Args:
+            vectors: The vectors of the messages, of length 1, the messages of one conversation in a row (n, dim).
+            turns: How many messages each conversation has.
+            roles: The role of each message (n). A role that had no groups of its own gets those of the others that
+                had none, or else any. Where the roles of the groups are opener and others, names become these.
+
+        Returns:
+            The id of the group, -1 for none of these (n,); and the probability that the message belongs to the group
+            that is most like it, which is below 0.5 where there is none (n,).
+        """
+        ids, confidence = self.nearest_groups(vectors, turns, roles)
+        return np.where(confidence >= _LEAST_CONFIDENCE, ids, -1), confidence
+
+    def nearest_groups(
+        self, vectors: FloatArray, turns: Sequence[int], roles: Sequence[str]
+    ) -> tuple[IntArray, FloatArray]:
+        """The group that is most like each message (n,), and the confidence (n,), from the arguments of `label`."""
+        if OPENER in self._parts and OPENER not in roles:
+            roles = named_by_opening(roles, turns)
+        if self.basis.answers is not None:
+            _, says = np.unique(np.asarray(roles), return_inverse=True)
+            answer = answers_to(says, np.repeat(np.arange(len(turns)), turns))
+            answer[np.asarray(roles, object) != self.basis.asker] = -1
+            vectors = AnsweredVectors(vectors, answer, self.basis.answers)[:]
+        vectors = self.basis.vectors_of(vectors)
+        if self.basis.history:
+            vectors = add_history(vectors, turns)
+        ids, confidence = np.full(len(vectors), -1, np.int64), np.zeros(len(vectors))
+        for role in dict.fromkeys(roles):
+            rows = np.flatnonzero(np.asarray(roles, object) == role)
+            own = self._parts.get(role, self._parts.get(None))
+            for voters, how_sure in [own] if own is not None else self._parts.values():
+                groups, evidence = voters.votes(vectors[rows])
+                sure = how_sure.of(evidence)
+                better = sure > confidence[rows]
+                ids[rows[better]], confidence[rows[better]] = groups[better], sure[better]
+        return ids, confidence
+
+    def columns(self, ids: IntArray, confidence: FloatArray) -> dict[str, pa.Array]:
+        """The columns group, group_name, coarse_group, coarse_group_name and confidence of messages, from `label`."""
+        known = [self.groups.get(id) for id in ids.tolist()]
+        parents = [None if group is None else group.parent for group in known]
+        return {
+            "group": pa.array(ids.astype(np.int32), mask=ids < 0),
+            "group_name": pa.array([None if group is None else group.name for group in known], pa.string()),
+            "coarse_group": pa.array(parents, pa.int32()),
+            "coarse_group_name": pa.array(
+                [None if id is None else self.groups[id].name for id in parents], pa.string()
+            ),
+            "confidence": pa.array(confidence.astype(np.float32)),
+        }
+
+
+def _last_of_each(vectors: FloatArray) -> IntArray:
+    """The rows of distinct vectors (n, dim), of those that are equal the last."""
+    return np.asarray(sorted({vector.tobytes(): row for row, vector in enumerate(vectors)}.values()), np.int64)
+
+
+def label(
+    data: Given,
+    *,
+    groups: ConversationStore | str | os.PathLike[str],
+    encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
+    seed: int = 0,
+) -> pa.Table:
+    """Give the messages of other conversations the groups that were found before, without finding any anew.
+
+    The confidence is calibrated without labels: a fifth of the messages that took part is labelled by groups that are
+    found again in the rest, which tells how often the vote of the nearest is right; and each group is hidden in turn,
+    so that its messages tell how those look that belong to none of these. Three tenths are taken to be such.
+
+    Args:
+        data: The conversations to label, as `turnlens.read_conversations` reads or gives them.
+        groups: A store or its folder, in which `turnlens.cluster` or `turnlens.explore` has found groups; or the file
+            ``groups.safetensors`` of its folder.
+        encoder: The encoder that made the vectors of the groups, if it is not where it was loaded from then.
+        seed: Seed of the calibration.
+
+    Returns:
+        A row for each message: id, turn, role, text; group, group_name, coarse_group and coarse_group_name, empty for
+        none of these; and confidence, the probability that the message belongs to the group that is most like it.
+
+    Raises:
+        ValueError: There are no groups, or the encoder is not the one that they were found with.
+    """
+    labeller = Labeller.of(groups, seed)
+    given = groups.encoder() if encoder is None and isinstance(groups, ConversationStore) else encoder
+    embedder = store_encoder(cast("Any", given or labeller.basis.encoder), "messages")
+    labeller.check(embedder.digest())
+    tables = []
+    rows = enumerate(rows_of(data))
+    with progress_of("labelling conversations", None) as advance:
+        while batch := list(islice(rows, _CONVERSATIONS_AT_ONCE)):
+            tables.append(_labelled(batch, labeller, embedder))
+            advance(len(batch))
+    if not tables:
+        raise ValueError("expected one conversation or more to label, got none")
+    return pa.concat_tables(tables)
+
+
+def _places(groups: ConversationStore | str | os.PathLike[str]) -> tuple[Path, Path]:
+    """The place that is named, and the file of groups there."""
+    path = Path(groups.path if isinstance(groups, ConversationStore) else groups)
+    return path, path / FILE if path.is_dir() else path
+
+
+def _labelled(batch: Sequence[tuple[int, Mapping[str, Any]]], labeller: Labeller, embedder: Any) -> pa.Table:
+    talks = [plain_messages_in(row, f"row {number}") for number, row in batch]
+    ids = [str(number if row.get("id") is None else row["id"]) for number, row in batch]
+    turns = [len(messages) for messages in talks]
+    texts = [message["content"] for messages in talks for message in messages]
+    roles = [message["role"] for messages in talks for message in messages]
+    found, confidence = labeller.label(embedder.messages(texts)["vector"], turns, roles)
+    return pa.table(
+        {
+            "id": pa.array(np.repeat(np.asarray(ids, object), turns), pa.string()),
+            "turn": pa.array(np.concatenate([np.arange(count, dtype=np.int32) for count in turns])),
+            "role": pa.array(roles, pa.string()),
+            "text": pa.array(texts, pa.string()),
+            **labeller.columns(found, confidence),
+        }
+    )

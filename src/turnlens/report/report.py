@@ -1,0 +1,165 @@
+"""A report, as the explorer shows it: groups, and columns with all that is known of messages and conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from turnlens.groups.boilerplate import Spans, without
+from turnlens.groups.group_memory import Kind
+from turnlens.groups.group_settings import GroupSettings
+from turnlens.groups.neighbours import Neighbours
+from turnlens.groups.speakers import Speakers
+from turnlens.report.label_columns import Label
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of messages or of conversations.
+
+    Attributes:
+        id: Stays the same as data grows.
+        name: Its phrases, or the name that a user or a language model gave it.
+        phrases: The phrases that its texts have and others do not have, the most distinctive first.
+        parent: The coarse group that a fine group belongs to.
+        level: 0 for a coarse group, 1 for a fine one.
+        size: How many members it has.
+        share: Its share of all conversations, or of all messages of its part, including those in no group.
+        central: Its most typical members, at most ten rows; first one of each of its two moods, if it has these.
+        edge: Its least typical members, at most ten rows.
+        new: It was not there before data grew.
+        renamed: A user named it.
+        colour: The number of its colour in a palette.
+        role: Whose messages it holds; ``None`` for topics, and for groups of several roles.
+        opening: It holds only opening requests of this role.
+        answer: The message by which others answer it most typically; ``None`` for topics, and where nothing follows.
+        move: It keeps a conversation going, such as greetings, thanks, assent, and details that were asked for.
+        aside: A user decided whether it is listed with what is said along the way; ``None`` if nobody did.
+        joins: The larger group of its kind that it is joined with if fewer are wanted; ``None`` if there is none.
+        joined_at: How many groups of its kind there are then, at most.
+        parts: If it mixes what differs, the share and the most typical rows of each part.
+    """
+
+    id: int
+    name: str
+    phrases: tuple[str, ...]
+    parent: int | None
+    level: int
+    size: int
+    share: float
+    central: tuple[int, ...]
+    edge: tuple[int, ...]
+    new: bool
+    renamed: bool
+    colour: int
+    role: str | None = None
+    opening: bool = False
+    answer: int | None = None
+    move: bool = False
+    aside: bool | None = None
+    joins: int | None = None
+    joined_at: int = 0
+    parts: tuple[tuple[float, tuple[int, ...]], ...] = ()
+
+
+@dataclass(frozen=True)
+class Surprise:
+    """How surprise was measured.
+
+    Attributes:
+        how: The method, in one sentence.
+        model: The model that was used.
+    """
+
+    how: str
+    model: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that is known about the conversations of a store.
+
+    Attributes:
+        title: The title of the report.
+        made: When the report was made, ISO 8601.
+        encoder: The encoder that made the vectors.
+        stamp: Changes with the data and the settings.
+        settings: How its groups were made.
+        ids: The ids of the conversations (m).
+        texts: The messages (n).
+        struck: Where each message has boilerplate: signatures, quotes, disclaimers, automatic replies (n).
+        roles: All roles that occur.
+        speakers: Who asks, and whose messages are grouped apart.
+        groups: The groups of messages and of conversations: coarse groups first, then by size.
+        surprise: How surprise was measured; ``None`` where it was not, or could not be.
+        messages: Columns of length n: group, request (whether it is one), conversation,
+            turn, role, time; if it is for the page, x, y and surprise.
+        conversations: Columns of length m: group, first, turns, time; similar (m, 5); x, y and surprise as above.
+        message_labels: The labels of messages.
+        conversation_labels: The labels of conversations.
+        numbers: What is measured of each conversation, such as a rating, by name; NaN where not known (m,).
+        message_numbers: The labels of messages that measure something, by name; NaN where not known (n,).
+        neighbours: The neighbours of messages and of conversations among the samples that groups were fitted to.
+    """
+
+    title: str
+    made: str
+    encoder: str
+    stamp: str
+    settings: GroupSettings
+    ids: Sequence[str]
+    texts: Sequence[str]
+    struck: Sequence[Spans]
+    roles: Sequence[str]
+    speakers: Speakers
+    groups: Mapping[Kind, Sequence[Group]]
+    surprise: Surprise | None
+    messages: Mapping[str, np.ndarray]
+    conversations: Mapping[str, np.ndarray]
+    message_labels: Mapping[str, Label]
+    conversation_labels: Mapping[str, Label]
+    numbers: Mapping[str, np.ndarray]
+    message_numbers: Mapping[str, np.ndarray]
+    neighbours: Mapping[Kind, Neighbours]
+
+    def said(self, row: int) -> str:
+        """A message without boilerplate, or whole if it is nothing else."""
+        return without(self.texts[row], self.struck[row]) or self.texts[row]
+
+    @property
+    def has_map(self) -> bool:
+        """Whether it has what only the page shows: places on the map, and surprise."""
+        return "x" in self.messages
+
+    def columns(self, kind: Kind) -> Mapping[str, np.ndarray]:
+        """The columns of messages or of conversations."""
+        return self.messages if kind == "message" else self.conversations
+
+    def categories(self, most: int) -> dict[str, Label]:
+        """The labels with 2 to ``most`` values that are no numbers; of messages, as of the first that has one."""
+        first = self.conversations["first"]
+        of_messages = {
+            name: replace(label, codes=_earliest(label.codes, first)) for name, label in self.message_labels.items()
+        }
+        every = {**of_messages, **self.conversation_labels}
+        return {
+            name: label
+            for name, label in sorted(every.items())
+            if 2 <= len(label.values) <= most and name not in self.numbers
+        }
+
+    def outliers(self, kind: Kind) -> float:
+        """The share of messages or conversations that are in no group."""
+        groups = self.columns(kind)["group"]
+        return float((groups < 0).mean()) if len(groups) else 0.0
+
+
+def _earliest(codes: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """The first code that is not -1 among the messages of each conversation (m,), -1 if there is none."""
+    rows = np.flatnonzero(codes >= 0)
+    conversations, place = np.unique(np.searchsorted(first, rows, side="right") - 1, return_index=True)
+    earliest = np.full(len(first), -1, codes.dtype)
+    earliest[conversations] = codes[rows[place]]
+    return earliest

@@ -1,0 +1,77 @@
+"""Learning from context: the vectors of single messages learn the similarities that the messages have in context.
+
+Most messages of a conversation get their meaning from the messages around them ("Tomorrow at five."). An encoder that
+reads the whole conversation sees that meaning. An encoder that reads the message alone can learn what such a message is
+usually about. There are no negatives: the target for two messages is the similarity that the encoder, before it learns,
+gives them in context.
+"""
+
+from __future__ import annotations
+
+import torch
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
+from torch.nn.functional import normalize
+from typing_extensions import override
+
+from turnlens._utils.vectors import FloatArray
+from turnlens.encoders.forward import encode_sliced, full_precision, sliced_means, take
+from turnlens.training.losses.base import ConversationLoss, CosineSettings
+from turnlens.training.losses.distillation import soft_neighbours
+from turnlens.training.losses.in_batch import process_mean
+
+
+class InContextLoss(ConversationLoss[CosineSettings]):
+    """The vectors of messages read alone learn the similarities that the messages of a batch have in context.
+
+    Takes the features of `turnlens.training.collators.MessageCollator`.
+
+    Args:
+        model: The encoder, pooled by the mean.
+        in_context: Vectors of all messages in context, made before the encoder learns, for instance by
+            `turnlens.ConversationEncoder.encode_messages` (messages, any). Their mean is subtracted from them.
+        settings: The settings.
+    """
+
+    citation = ""
+
+    def __init__(
+        self, model: SentenceTransformer, in_context: FloatArray, settings: CosineSettings | None = None
+    ) -> None:
+        super().__init__(model, settings or CosineSettings())
+        # In a tuple, so that they are not part of this module: no checkpoint needs them.
+        self._taught = (normalize(torch.from_numpy(in_context - in_context.mean(0)), dim=1),)
+
+    @override
+    def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
+        slices = encode_sliced(self.model, features["input_ids"], features["attention_mask"])
+        vectors = take(sliced_means(slices), features["turn_text"])
+        (taught,) = self._taught
+        with full_precision(vectors.device):
+            losses = in_context_loss(
+                normalize(vectors.float(), dim=1),
+                taught[features["message"].cpu()].to(vectors.device),
+                features["conversation"],
+                features["text_key"],
+                self.settings.temperature,
+            )
+            return process_mean(losses.sum(), len(losses))
+
+
+def in_context_loss(
+    vectors: Tensor, in_context: Tensor, conversation: Tensor, text_key: Tensor, temperature: float
+) -> Tensor:
+    """For each message, the divergence of its similarities when read alone from those in context (messages,).
+
+    Messages of the same conversation are not compared, because they share its topic whatever each of them says. Equal
+    texts are not compared either.
+
+    Args:
+        vectors: The vectors of the messages of a batch, each read alone, of length 1 (messages, dim).
+        in_context: The vectors of the same messages in context, of length 1 (messages, any).
+        conversation: The conversation of each message (messages,).
+        text_key: Equal for equal texts (messages,).
+        temperature: Divides all cosines.
+    """
+    left_out = (conversation[:, None] == conversation) | (text_key[:, None] == text_key)
+    return soft_neighbours(vectors @ vectors.T, in_context @ in_context.T, left_out, temperature)

@@ -1,0 +1,3 @@
+"""Every test of the room reads into a cache of its own."""
+
+from fresh_cache import own_cache  # noqa: F401

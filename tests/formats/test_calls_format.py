@@ -1,0 +1,371 @@
+"""Requests to language models with their responses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from call_logs import LOGS, SAID
+from format_cases import read, turns, write
+from samples import CALLS, HELLO, NIHAO, SALAM, SHALOM, lines
+from turnlens.errors import ConversationError
+
+
+def _said(path: Path, *records: Any) -> list[list[tuple[str, str]]]:
+    rows = read(write(path / "log.jsonl", lines(*records)))
+    return [[(message["role"], message["content"]) for message in row["messages"]] for row in rows]
+
+
+def test_calls_of_a_session_are_joined_in_order_of_time(tmp_path: Path) -> None:
+    (row,) = read(write(tmp_path / "log.jsonl", lines(*CALLS)))
+    assert [message["content"] for message in row["messages"]] == [HELLO, SALAM, SHALOM, NIHAO]
+    assert (row["id"], row["system"], row["model"], row["calls"]) == ("s", "Be kind.", "m", 2)
+    assert (row["input_tokens"], row["output_tokens"], row["time"]) == (10, 4, "2024-05-01T10:01:00+00:00")
+
+
+def test_what_is_new_in_a_call_has_its_time_and_what_was_said_before_the_log_has_none(tmp_path: Path) -> None:
+    history = turns("a", "b", "c")
+    record = {**CALLS[1], "request": {"model": "m", "messages": history}}
+    own = {**record, "session_id": "t"}
+    own["request"] = {"model": "m", "messages": [{**said, "timestamp": 1714557600} for said in history]}
+    untimed, timed = read(write(tmp_path / "log.jsonl", lines(record, own)))
+    begun = "2024-05-01T10:01:00+00:00"
+    assert [message.get("time") for message in untimed["messages"]] == [None, None, begun, begun]
+    assert [message["time"] for message in timed["messages"]] == ["2024-05-01T10:00:00+00:00"] * 3 + [begun]
+
+
+def test_an_answer_asked_for_again_is_counted_as_a_branch(tmp_path: Path) -> None:
+    again = {**CALLS[1], "timestamp": "2024-05-01T10:01:30Z"}
+    again["response"] = {"choices": [{"message": {"role": "assistant", "content": "regenerated"}}]}
+    (row,) = read(write(tmp_path / "log.jsonl", lines(*CALLS, again)))
+    assert [message["content"] for message in row["messages"]] == [HELLO, SALAM, SHALOM, NIHAO]
+    assert row["branches"] == 2
+
+
+OUTPUT = {"type": "output_text", "text": "Yes"}
+ANSWERS: dict[str, Any] = {
+    "chat": {"choices": [{"message": {"role": "assistant", "content": "Yes"}}]},
+    "responses": {"output": [{"type": "message", "role": "assistant", "content": [OUTPUT]}]},
+    "anthropic": {"role": "assistant", "content": [{"type": "text", "text": "Yes"}]},
+    "stream": [{"choices": [{"delta": {"content": text}}]} for text in ("Y", "es")],
+    "anthropic stream": [
+        {"type": "content_block_delta", "delta": {"type": "text_delta", "text": t}} for t in ("Y", "es")
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_responses_of_every_kind(tmp_path: Path, kind: str) -> None:
+    asked = {"input": "Here?"} if kind == "responses" else {"messages": turns("Here?")}
+    record = {"request": {"model": "m", **asked}, "response": ANSWERS[kind]}
+    assert _said(tmp_path, record, record) == [[("user", "Here?"), ("assistant", "Yes")]] * 2
+
+
+@pytest.mark.parametrize("kind", LOGS)
+def test_a_session_is_what_was_said_in_it(tmp_path: Path, kind: str) -> None:
+    (row,) = read(write(tmp_path / LOGS[kind][0], LOGS[kind][1]))
+    assert [(message["role"], message["content"]) for message in row["messages"]] == SAID
+    assert (row["system"], row["model"], row["calls"], row.get("branches")) == ("Be kind.", "m", 2, None)
+    assert (row["input_tokens"], row["output_tokens"]) == (10.0, 4.0)
+    _, thought, told, _ = row["messages"]
+    assert thought["thinking"] == "Hm." and json.loads(thought["tool_calls"])[0]["id"] == "c1"
+    assert json.loads(told["tool_results"])[0]["content"] == "a cake"
+    if not kind.startswith("batch"):
+        assert row["id"] == "s" and row["time"].startswith("2024-05-01T10:00:00")
+        assert [message["time"][11:16] for message in row["messages"]] == ["10:00"] * 2 + ["10:01"] * 2
+    if kind.startswith(("helicone", "litellm")):
+        assert (row["cost"], row["latency"]) == (1.0, 3.0)
+
+
+def test_what_an_answer_of_responses_was_made_of_is_one_message(tmp_path: Path) -> None:
+    output = [{"type": "web_search_call", "id": "w", "status": "completed"}, {"type": "reasoning", "summary": []}]
+    output += [{"type": "message", "role": "assistant", "content": [OUTPUT]}, {"type": "mcp_call", "name": "look"}]
+    record = {"request": {"model": "m", "input": "Here?"}, "response": {"output": output}}
+    (row,) = read(write(tmp_path / "log.jsonl", lines(record)))
+    said = row["messages"][1]
+    assert said == {"role": "assistant", "content": "Yes", "tool_calls": said["tool_calls"]}
+    assert json.loads(said["tool_calls"]) == [{"id": "w"}, {"name": "look"}]
+
+
+def test_who_asks_and_what_the_application_says_of_a_call_are_labels(tmp_path: Path) -> None:
+    later = {**CALLS[0], "user_id": "ann", "metadata": {"team": "sales", "build": 7, "flags": ["a"], "session_id": "s"}}
+    earlier = {**CALLS[1], "metadata": {"team": "care", "messages": "none"}}
+    earlier["request"] = {**earlier["request"], "metadata": {"tier": "gold"}}
+    (row,) = read(write(tmp_path / "log.jsonl", lines(later, earlier)))
+    assert (row["user_id"], row["team"], row["build"], row["tier"]) == ("ann", "care", 7, "gold")
+    assert "flags" not in row and "session_id" not in row and len(row["messages"]) == 4
+
+
+def test_a_log_whose_requests_name_no_model_is_told_by_the_bodies_of_both_sides(tmp_path: Path) -> None:
+    request = {"messages": [{"role": "user", "content": HELLO}]}
+    for response in ({"choices": [{"message": {"role": "assistant", "content": SALAM}}]}, {"content": SALAM}):
+        record = {"session": "s", "ms": 12, "request": request, "response": response}
+        assert _said(tmp_path, record) == [[("user", HELLO), ("assistant", SALAM)]]
+
+
+def test_tools_are_apart_from_what_is_said(tmp_path: Path) -> None:
+    call = {"id": "t", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    history = [*turns("Here?"), {"role": "assistant", "content": None, "tool_calls": [call]}]
+    history.append({"role": "tool", "tool_call_id": "t", "content": "a cake"})
+    record = {"request": {"model": "m", "messages": history}, "response": ANSWERS["chat"]}
+    (said,) = _said(tmp_path, record)
+    assert said == [("user", "Here?"), ("assistant", ""), ("tool", ""), ("assistant", "Yes")]
+
+
+def test_tools_that_failed_are_errors_of_the_conversation(tmp_path: Path) -> None:
+    def asks(name: str) -> dict[str, Any]:
+        call = {"id": name, "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+    told = {"t": {"error": "Timeout", "after": 5}, "u": {"error": None, "found": 1}, "v": {"error": {"code": 3}}}
+    history = turns("Here?")
+    for name, content in told.items():
+        history += [asks(name), {"role": "tool", "tool_call_id": name, "content": json.dumps(content)}]
+    records = [
+        {"session_id": "s", "request": {"model": "m", "messages": history[:length]}, "response": response}
+        for length, response in ((3, {"choices": [{"message": asks("u")}]}), (7, ANSWERS["chat"]))
+    ]
+    (row,) = read(write(tmp_path / "log.jsonl", lines(*records)))
+    assert (row["errors"], row["error"]) == (2, "Timeout")
+    failed = {"type": "tool_result", "tool_use_id": "t", "content": "no such place", "is_error": True}
+    used = {"type": "tool_use", "id": "t", "name": "look", "input": {}}
+    messages = [*turns("Here?"), {"role": "assistant", "content": [used]}, {"role": "user", "content": [failed]}]
+    record = {"request": {"model": "m", "messages": messages}, "response": ANSWERS["anthropic"]}
+    (row,) = read(write(tmp_path / "anthropic.jsonl", lines(record)))
+    assert (row["errors"], row["error"]) == (1, "no such place")
+
+
+def test_a_batch_of_answers_only_says_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(ConversationError, match=r"a response and no request; join it"):
+        _said(tmp_path, {"id": "b", "custom_id": "1", "response": {"body": ANSWERS["chat"]}, "error": None})
+
+
+@pytest.mark.parametrize("newest_first", [True, False])
+def test_items_of_a_conversation_are_one_from_the_first(tmp_path: Path, newest_first: bool) -> None:
+    done = {"status": "completed"}
+    items = [
+        {"id": "1", "type": "message", **done, "role": "user", "content": [{"type": "input_text", "text": HELLO}]},
+        {"id": "2", "type": "function_call", **done, "call_id": "t", "name": "look", "arguments": "{}"},
+        {"id": "3", "type": "function_call_output", **done, "call_id": "t", "output": "a cake"},
+        {"id": "4", "type": "message", **done, "role": "assistant", "content": [OUTPUT]},
+    ]
+    page = {"object": "list", "data": items[::-1] if newest_first else items, "first_id": "1", "has_more": False}
+    (row,) = read(write(tmp_path / "conv_1.json", page))
+    said = [("user", HELLO), ("assistant", ""), ("tool", ""), ("assistant", "Yes")]
+    assert [(message["role"], message["content"]) for message in row["messages"]] == said
+
+
+def test_stored_completions_without_what_was_asked(tmp_path: Path) -> None:
+    stored = {"object": "chat.completion", "id": "c", "model": "m", "created": 1714557600, **ANSWERS["chat"]}
+    with pytest.raises(ConversationError, match=r"a response and no request; .* a stored completion, with its 'mess"):
+        read(write(tmp_path / "page.json", {"object": "list", "data": [stored]}))
+    asked = {"id": "c-0", "role": "user", "content": "Here?", "name": None, "content_parts": None}
+    (row,) = read(write(tmp_path / "messages.json", {"object": "list", "data": [asked]}))
+    assert row["messages"] == turns("Here?")
+
+
+def test_a_history_that_is_cut_at_its_beginning_is_counted_once(tmp_path: Path) -> None:
+    histories = (turns("a"), turns("a", "Yes", "b"), turns("b", "Yes", "c"))
+    records = [
+        {"session_id": "s", "request": {"model": "m", "messages": history}, "response": ANSWERS["chat"]}
+        for history in histories
+    ]
+    (said,) = _said(tmp_path, *records)
+    assert [text for _, text in said] == ["a", "Yes", "b", "Yes", "c", "Yes"]
+
+
+def _read_stream(path: Path, chunks: list[Any], **labels: Any) -> dict[str, Any]:
+    record = {"request": {"model": "m", "messages": turns("Here?")}, "response": chunks, **labels}
+    as_it_came = {**record, "response": "".join(f"event: e\ndata: {json.dumps(chunk)}\n\n" for chunk in chunks)}
+    row, other = read(write(path / "log.jsonl", lines(record, as_it_came)))
+    assert row["messages"] == other["messages"]
+    return row
+
+
+def test_responses_that_name_the_one_before_are_a_conversation(tmp_path: Path) -> None:
+    def call(name: str, asked: str, answered: str, second: int, before: str | None = None) -> dict[str, Any]:
+        output = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": answered}]}]
+        response = {"object": "response", "id": name, "created_at": 1700000000 + second, "output": output}
+        return {"request": {"model": "m", "input": asked, "previous_response_id": before}, "response": response}
+
+    calls = [
+        call("r1", "a", "b", 0),
+        call("x", "c", "d", 0),
+        call("r2", "e", "f", 1, "r1"),
+        call("r3", "e", "f", 2, "r2"),
+    ]
+    path = write(tmp_path / "log.jsonl", lines(*calls))
+    rows = {row["id"]: [message["content"] for message in row["messages"]] for row in read(path)}
+    assert rows == {"r1": ["a", "b", "e", "f", "e", "f"], "x": ["c", "d"]}
+    assert {row["time"] for row in read(path)} == {"2023-11-14T22:13:20+00:00"}
+
+
+def test_a_stream_of_responses_without_its_end_says_only_its_text(tmp_path: Path) -> None:
+    chunks = [
+        {"type": "response.reasoning_summary_text.delta", "delta": "Hm."},
+        {"type": "response.output_text.delta", "delta": "Y"},
+        {"type": "response.output_text.delta", "delta": "es"},
+        {"type": "response.function_call_arguments.delta", "delta": '{"a": 1}'},
+        {"type": "error", "code": "server_error", "message": "cut off"},
+    ]
+    assert _read_stream(tmp_path, chunks)["messages"][1] == {"role": "assistant", "content": "Yes"}
+
+
+@pytest.mark.parametrize("end", ["completed", "incomplete"])
+def test_a_stream_of_responses_ends_with_the_whole_one(tmp_path: Path, end: str) -> None:
+    whole = {**ANSWERS["responses"], "usage": {"input_tokens": 5, "output_tokens": 2}}
+    chunks = [{"type": "response.output_text.delta", "delta": "Y"}, {"type": f"response.{end}", "response": whole}]
+    row = _read_stream(tmp_path, chunks)
+    assert row["messages"][1] == {"role": "assistant", "content": "Yes"}
+    assert (row["input_tokens"], row["output_tokens"]) == (5, 2)
+
+
+def test_tool_calls_thinking_and_tokens_of_streamed_chat_completions(tmp_path: Path) -> None:
+    calls = [{"id": i, "type": "function", "function": {"name": "look", "arguments": '{"a": 1}'}} for i in ("t", "u")]
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    deltas += [{"reasoning_content": "Hm"}, {"reasoning_content": "."}, {"content": "Y"}, {"content": "es"}]
+    for index, call in enumerate(calls):
+        begun = {**call, "index": index, "function": {"name": "look", "arguments": ""}}
+        pieces = [{"index": index, "function": {"arguments": piece}} for piece in ('{"a"', ": 1}")]
+        deltas += [{"tool_calls": [piece]} for piece in (begun, *pieces)]
+    chunks: list[dict[str, Any]] = [{"choices": [{"index": 0, "delta": delta}], "usage": None} for delta in deltas]
+    chunks.append({"choices": [{"index": 1, "delta": {"content": "another answer"}}]})
+    chunks.append({"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}})
+    row = _read_stream(tmp_path, chunks)
+    said = row["messages"][1]
+    assert said == {"role": "assistant", "content": "Yes", "thinking": "Hm.", "tool_calls": said["tool_calls"]}
+    assert json.loads(said["tool_calls"]) == calls
+    assert (row["input_tokens"], row["output_tokens"]) == (5, 2)
+
+
+def _block(index: int, begun: dict[str, Any], kind: str, name: str, *pieces: str) -> list[dict[str, Any]]:
+    deltas = [{"type": "content_block_delta", "index": index, "delta": {"type": kind, name: text}} for text in pieces]
+    return [{"type": "content_block_start", "index": index, "content_block": begun}, *deltas]
+
+
+def test_tool_calls_thinking_and_tokens_of_anthropics_streams(tmp_path: Path) -> None:
+    used = {"type": "tool_use", "id": "t", "name": "look"}
+    chunks = [
+        {"type": "message_start", "message": {"role": "assistant", "usage": {"input_tokens": 5, "output_tokens": 1}}},
+        *_block(0, {"type": "thinking", "thinking": ""}, "thinking_delta", "thinking", "Hm", "."),
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "x"}},
+        {"type": "ping"},
+        *_block(1, {"type": "text", "text": ""}, "text_delta", "text", "Y", "es"),
+        *_block(2, {**used, "input": {}}, "input_json_delta", "partial_json", "", '{"a"', ": 1}"),
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 7}},
+    ]
+    row = _read_stream(tmp_path, chunks)
+    said = row["messages"][1]
+    assert said == {"role": "assistant", "content": "Yes", "thinking": "Hm.", "tool_calls": said["tool_calls"]}
+    assert json.loads(said["tool_calls"]) == [{"id": "t", "name": "look", "input": {"a": 1}}]
+    assert (row["input_tokens"], row["output_tokens"]) == (5, 7)
+
+
+def test_a_streamed_tool_call_is_known_again_in_the_history_of_the_next_call(tmp_path: Path) -> None:
+    call = {"id": "t", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    chunk = {"choices": [{"delta": {"tool_calls": [{"index": 0, **call}]}}]}
+    history = [*turns("Here?"), {"role": "assistant", "content": None, "tool_calls": [call]}]
+    history.append({"role": "tool", "tool_call_id": "t", "content": "a cake"})
+    records = [
+        {"session_id": "s", "request": {"model": "m", "messages": turns("Here?")}, "response": [chunk]},
+        {"session_id": "s", "request": {"model": "m", "messages": history}, "response": ANSWERS["chat"]},
+    ]
+    (said,) = _said(tmp_path, *records)
+    assert said == [("user", "Here?"), ("assistant", ""), ("tool", ""), ("assistant", "Yes")]
+
+
+def test_a_tool_call_that_was_cut_off_keeps_what_there_is(tmp_path: Path) -> None:
+    begun = {"type": "tool_use", "id": "t", "name": "look", "input": {}}
+    row = _read_stream(tmp_path, _block(0, begun, "input_json_delta", "partial_json", '{"a"'))
+    assert json.loads(row["messages"][1]["tool_calls"]) == [{"id": "t", "name": "look", "input": '{"a"'}]
+
+
+def test_latencies_of_any_unit_are_added_up_in_seconds(tmp_path: Path) -> None:
+    for number, latency in enumerate(({"delay_ms": 1500}, {"duration_ms": 1500}, {"response_time": 1.5})):
+        (row,) = read(write(tmp_path / f"{number}.jsonl", lines(*({**call, **latency} for call in CALLS))))
+        assert row["latency"] == 3.0
+
+
+def _record(*history: str, answer: str) -> dict[str, Any]:
+    response = {"choices": [{"message": {"role": "assistant", "content": answer}}]}
+    return {"request": {"model": "m", "messages": turns(*history)}, "response": response}
+
+
+def test_examples_of_a_data_set_of_langsmith(tmp_path: Path) -> None:
+    answered = {"message": {"role": "assistant", "content": NIHAO}}
+    example = {"inputs": {"messages": turns(HELLO, SALAM, SHALOM)}, "outputs": answered, "metadata": {}}
+    roles = ("user", "assistant", "user", "assistant")
+    assert _said(tmp_path, example) == [list(zip(roles, (HELLO, SALAM, SHALOM, NIHAO)))]
+
+
+def test_calls_without_a_session_are_joined_by_the_history_that_they_repeat(tmp_path: Path) -> None:
+    chain = [_record("a", answer="b"), _record("a", "b", "c", answer="d"), _record("a", "b", "c", "d", "e", answer="f")]
+    again = _record("a", "b", "c", answer="d2")
+    other = _record("x", answer="y")
+    rows = read(write(tmp_path / "log.jsonl", lines(chain[2], other, again, chain[0], chain[1])))
+    said = {"".join(message["content"] for message in row["messages"]): row for row in rows}
+    assert set(said) == {"abcdef", "xy"}
+    assert (said["abcdef"]["calls"], said["abcdef"]["branches"]) == (4, 1)
+
+
+def test_calls_that_could_continue_several_others_stay_apart(tmp_path: Path) -> None:
+    records = [_record("hi", answer="hello"), _record("hi", answer="hello"), _record("hi", "hello", "c", answer="d")]
+    assert sorted(len(said) for said in _said(tmp_path, *records)) == [2, 2, 4]
+
+
+_LIMITED = {"error": {"type": "rate_limit_error", "message": "slow down"}}
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        {"status_code": 429, "response": _LIMITED},
+        {"response": _LIMITED},
+        {"status": 503, "response": "no healthy upstream"},
+        {"error": "timed out", "response": None},
+        {"error": "cut off", "response": {"choices": [{"message": {"role": "assistant", "content": ""}}]}},
+    ],
+)
+@pytest.mark.parametrize("session", [{}, {"session_id": "s"}])
+def test_a_call_that_failed_is_part_of_its_retry(
+    tmp_path: Path, failure: dict[str, Any], session: dict[str, str]
+) -> None:
+    first, second = _record("a", answer="b"), _record("a", "b", "c", answer="d")
+    failed = [{**record, **failure, **session} for record in (first, first, second)]
+    answered = [{**record, **session, "status_code": 200} for record in (first, second)]
+    calls = [*failed[:2], answered[0], failed[2], answered[1]]
+    timed = [{**call, "timestamp": 1714557600 + second} for second, call in enumerate(calls)]
+    (row,) = read(write(tmp_path / "log.jsonl", lines(*timed)))
+    assert [(message["role"], message["content"]) for message in row["messages"]] == [
+        (said["role"], said["content"]) for said in turns("a", "b", "c", "d")
+    ]
+    assert (row["calls"], row["errors"], row.get("branches")) == (5, 3, None) and row["error"]
+
+
+def test_a_call_that_failed_stays_apart_from_others_that_ask_the_same(tmp_path: Path) -> None:
+    hours = {0: {"response": _LIMITED}, 2: {}, 3: {"response": _LIMITED}}
+    calls = [{**_record("a", answer="b"), "timestamp": 1714557600 + 3600 * hour, **hours[hour]} for hour in hours]
+    assert sorted(len(said) for said in _said(tmp_path, *calls)) == [1, 1, 2]
+
+
+def test_what_helicone_tells_beside_the_bodies(tmp_path: Path) -> None:
+    record = {
+        "request_id": "r",
+        "request_created_at": "2024-05-01T10:00:00Z",
+        "request_body": json.dumps({"model": "m", "messages": turns("Here?")}),
+        "response_body": json.dumps({**ANSWERS["chat"], "usage": None}),
+        "request_properties": {"Helicone-Session-Id": "s"},
+        "delay_ms": 1500,
+        "prompt_tokens": 5,
+        "completion_tokens": 2,
+        "costUSD": 0.5,
+        "feedback_rating": False,
+        "scores": {"tone": 3},
+    }
+    (row,) = read(write(tmp_path / "log.jsonl", lines(record)))
+    expected = {"id": "s", "latency": 1.5, "input_tokens": 5.0, "output_tokens": 2.0, "cost": 0.5}
+    assert expected.items() <= row.items()
+    assert (row["feedback"], row["score_tone"]) == ("negative", 3.0)

@@ -1,0 +1,103 @@
+"""Intercom conversations and Zendesk tickets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from format_cases import read, write
+from samples import INTERCOM, SALAM, ZENDESK, lines
+from turnlens.errors import ConversationError
+
+
+def test_intercom(tmp_path: Path) -> None:
+    begin, later = "2023-11-14T22:13:20+00:00", "2023-11-14T22:13:22+00:00"
+    expected = {
+        "id": "215",
+        "title": "Commande",
+        "time": begin,
+        "rating": 4,
+        "state": "closed",
+        "tags": ["orders"],
+        "messages": [
+            {
+                "role": "user",
+                "content": "Où est ma commande ? 📦",
+                "name": "Zoé",
+                "time": begin,
+                "attachments": ["image: https://a.b/c.png"],
+            },
+            {"role": "bot", "content": "", "name": "Fin", "time": begin[:-7] + "1+00:00", "notice": "assignment"},
+            {"role": "assistant", "content": "", "name": "Max", "note": "call her"},
+            {
+                "role": "assistant",
+                "content": "En route.\nDemain.",
+                "name": "Max",
+                "time": later,
+                "attachments": ["file: suivi.pdf"],
+            },
+        ],
+    }
+    rated = {**INTERCOM, "conversation_rating": {"rating": 4}}
+    assert read(write(tmp_path / "c.jsonl", lines(rated))) == [expected]
+    assert read(write(tmp_path / "page.json", {"type": "conversation.list", "conversations": [rated]})) == [expected]
+
+
+PAGE = {"tickets": [ZENDESK], "users": [{"id": 11, "name": "Max", "role": "agent"}]}
+EXPANDED = {
+    **ZENDESK,
+    "requester_id": None,
+    "requester": {"id": 10, "name": "زيد"},
+    "assignee": {"id": 11, "name": "Max"},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "names"),
+    [
+        ("t.json", lines(ZENDESK), ["10", "11"]),
+        ("page.json", PAGE, ["10", "Max"]),
+        ("full.json", EXPANDED, ["زيد", "Max"]),
+    ],
+)
+def test_zendesk(tmp_path: Path, name: str, content: Any, names: list[str]) -> None:
+    asker, agent = names
+    assert read(write(tmp_path / name, content)) == [
+        {
+            "id": "35",
+            "title": "طلب",
+            "time": "2024-05-01T10:00:00Z",
+            **({"agent": "Max"} if name == "full.json" else {}),
+            "status": "solved",
+            "tags": ["orders"],
+            "messages": [
+                {"role": "user", "content": SALAM, "name": asker, "time": "2024-05-01T10:00:00Z"},
+                {"role": "assistant", "content": "", "name": agent, "time": "2024-05-01T10:01:00Z", "note": "VIP!"},
+                {
+                    "role": "assistant",
+                    "content": "On its way 🚚",
+                    "name": agent,
+                    "time": "2024-05-01T10:02:00Z",
+                    "attachments": ["file: label.pdf"],
+                },
+            ],
+        }
+    ]
+
+
+def test_ratings_and_teams_of_tickets_are_labels(tmp_path: Path) -> None:
+    told = {"group": {"name": "Billing"}, "satisfaction_rating": {"score": "bad"}}
+    unrated = {**ZENDESK, "satisfaction_rating": {"score": "offered"}}
+    rows = read(write(tmp_path / "t.jsonl", lines({**ZENDESK, **told}, unrated)))
+    assert [(row.get("rating"), row.get("team")) for row in rows] == [(0, "Billing"), (None, None)]
+
+
+def test_a_bad_ticket_is_named_and_skipped(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "t.jsonl", lines(ZENDESK, {"id": 36, "comments": [{"body": "x"}]}, {"id": 37, "comments": []})
+    )
+    with pytest.raises(ConversationError, match=r"t\.jsonl:2: .*'zendesk' expects"):
+        read(path)
+    assert [row["id"] for row in read(path, on_error="skip")] == ["35"]

@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from tests.groups.clouds import clouds
+from turnlens._utils.vectors import unit_vectors
+from turnlens.groups.naming import name_sentences
+from turnlens.groups.naming_endpoint import Endpoint
+from turnlens.groups.phrases import distinct_names, keyword_name, name_phrases, told_apart
+from turnlens.groups.tightness import tightness
+
+
+def test_phrases_are_what_a_group_says_and_others_do_not() -> None:
+    texts = ["i want my money back", "give me the money back please", "my money back now"] * 4
+    texts += ["where is my parcel", "the parcel is late", "please find my parcel"] * 4
+    phrases = name_phrases(texts, np.repeat([0, 1], 12))
+    assert phrases[0][0] == "money back" and phrases[1][0] == "parcel"
+    assert not any(one in ("the", "my", "i") for own in phrases for one in own)
+
+
+def test_no_phrase_goes_beyond_a_full_stop_and_numbers_name_nothing() -> None:
+    phrases = name_phrases(["sounds good. thanks 9", "sounds good! thanks 8"] * 3, np.zeros(6, int))
+    assert set(phrases[0]) == {"sounds good", "thanks"}
+
+
+def test_chinese_texts_are_named_by_runs_of_characters() -> None:
+    texts = ["我要退款谢谢", "请给我退款", "退款什么时候到"] * 3 + ["酒店电话是多少", "这家酒店的电话", "酒店电话"] * 3
+    phrases = name_phrases(texts, np.repeat([0, 1], 9))
+    assert "退款" in phrases[0][0] and any("酒店" in one for one in phrases[1])
+    pairs = [{one[place : place + 2] for place in range(len(one) - 1)} for one in phrases[0]]
+    assert all(not a & b for place, a in enumerate(pairs) for b in pairs[:place])
+
+
+def test_stop_words_are_those_of_the_texts_in_any_language() -> None:
+    texts = [f"ich möchte {was} der rechnung {number}" for number in range(4) for was in ("das geld", "die summe")]
+    texts += [f"ich möchte {was} des pakets {number}" for number in range(4) for was in ("das gewicht", "die größe")]
+    texts += [f"ich möchte {was} des fluges {number}" for number in range(4) for was in ("das ziel", "die zeit")]
+    phrases = name_phrases(texts, np.repeat([0, 1, 2], 8))
+    assert "rechnung" in phrases[0][0] and "pakets" in phrases[1][0] and "fluges" in phrases[2][0]
+    assert not {"ich", "möchte", "das", "die"} & {word for own in phrases for word in own}
+
+
+def test_what_most_groups_of_a_part_have_in_common_describes_none_of_them() -> None:
+    texts = ["my flight is late", "my flight is gone"] * 3 + ["my flight and bag", "my flight, two bags"] * 3
+    answers = ["we see", "we know", "oh dear"] * 6
+    labels = np.concatenate([np.repeat([0, 1], 6), np.repeat([2, 3, 4], 6)])
+    among_all = name_phrases([*texts, *answers], labels)
+    by_part = name_phrases([*texts, *answers], labels, np.asarray([0, 0, 1, 1, 1]))
+    assert any("flight" in phrase for phrase in among_all[0])
+    assert by_part[0] and not any(word in ("my", "flight") for phrase in by_part[0] for word in phrase.split()[::2])
+
+
+def test_a_phrase_says_more_if_texts_elsewhere_that_have_it_are_like_the_group() -> None:
+    bags = ["bag, minutes", "minutes: bag", "bag? minutes!"]
+    texts = bags * 3 + ["seat", "a seat", "my seat"] * 3 + ["bill", "a bill", "my bill"] * 3 + ["card"] * 9
+    texts += ["seat and a bag", "bill in minutes"]  # the first of them is also about a bag
+    labels = np.append(np.repeat([0, 1, 2, 3], 9), [1, 2])
+    vectors = unit_vectors(np.eye(4, dtype=np.float32)[np.append(labels[:-2], [0, 2])])
+    assert set(name_phrases(texts, labels)[0]) == {"bag", "minutes"}
+    assert name_phrases(texts, labels, vectors=vectors)[0] == ["bag", "minutes"]
+    texts[-2], texts[-1] = "seat in minutes", "bill for a bag"
+    assert name_phrases(texts, labels, vectors=vectors)[0] == ["minutes", "bag"]
+    assert name_phrases(["the", "the"], np.asarray([0, 0]), vectors=vectors[:2]) == [["the"]]  # there are no others
+
+
+def test_a_name_of_keywords_has_those_that_are_nearly_as_common_as_the_first() -> None:
+    texts = ["The gate?", "Gate 4", "which gate", "gate: bus", "terminal and gate", "two gates, terminal"]
+    assert keyword_name(["gate", "terminal", "bus"], texts) == "gate · terminal"
+    assert keyword_name([], texts) == ""
+
+
+def test_groups_are_tight_apart_from_what_all_of_a_part_share() -> None:
+    vectors, _, cloud = clouds(4, 60)
+    shared = unit_vectors(vectors + np.float32(2) * vectors.mean(0) + np.float32(0.5))
+    loose = unit_vectors(shared + np.random.default_rng(0).standard_normal(shared.shape).astype(np.float32) / 2)
+    one = np.zeros(4, np.int64)
+    assert (tightness(shared, cloud, one) > 0.6).all() and (tightness(loose, cloud, one) < 0.6).all()
+    alone = tightness(shared, cloud, np.arange(4))
+    assert np.allclose(alone, [np.linalg.norm(shared[cloud == group].mean(0)) for group in range(4)], atol=1e-5)
+    assert len(tightness(shared, np.full(len(cloud), -1), np.zeros(0, np.int64))) == 0
+
+
+def test_texts_without_words_have_no_phrases() -> None:
+    assert name_phrases(["?", "!!"], np.asarray([0, 0])) == [[]]
+    assert name_phrases(["the", "the"], np.asarray([0, 0])) == [["the"]]
+    assert name_phrases([], np.zeros(0, int)) == []
+
+
+def test_what_fewer_than_three_texts_say_is_no_phrase_of_a_group() -> None:
+    texts = ["anna", "bert", "carl", "dora", "call anna", "pay my bill", "the bill", "my bill"]
+    assert name_phrases(texts, np.repeat([0, 1], [5, 3])) == [[], ["bill"]]
+
+
+def test_names_of_nearly_the_same_words_get_a_phrase_that_the_other_has_not() -> None:
+    phrases = [["change", "aisle", "seat"], ["change", "middle"], ["bag"], ["bag", "lost"]]
+    names = ["I want to change my seat", "I want to change my seat.", "Where is my bag?", ""]
+    assert told_apart(names, phrases) == [
+        "I want to change my seat (aisle)",
+        "I want to change my seat. (middle)",
+        "Where is my bag?",
+        "",
+    ]
+
+
+def test_names_are_distinct() -> None:
+    assert distinct_names([["a", "b"], ["a", "b"], ["x"], ["x"], []]) == ["a", "b", "x", "x (2)", "no words in common"]
+    assert distinct_names([["x"]], taken=["x", "x (2)"]) == ["x (3)"]
+
+
+def sentences(texts: list[str], labels: list[int]) -> list[str]:
+    """Names of texts that are all as near to the middle of their group."""
+    return name_sentences(texts, np.eye(2, dtype=np.float32)[np.asarray(labels)], np.asarray(labels))
+
+
+def test_a_sentence_is_a_clause_without_greeting_and_slot_values() -> None:
+    texts = [f"Hi, I want to book a bus to city{chr(97 + number)}." for number in range(19)] + [
+        "Hi, I want to book a bus."
+    ]
+    others = [f"Hi, is my parcel {number} late?" for number in range(19)] + ["Hi, is my parcel late?"]
+    assert sentences(texts + others, [0] * 20 + [1] * 20) == ["I want to book a bus.", "Is my parcel late?"]
+
+
+def test_names_hold_no_numbers_and_nobody_s_name_where_others_do() -> None:
+    own = ["Refund my order 48113", "Refund for Zoltan Nagy, please", *["I would like a refund of it all"] * 3]
+    assert sentences(own + ["Where is my bag ? ? ?"] * 3, [0] * 5 + [1] * 3) == [
+        "I would like a refund of it all",
+        "Where is my bag?",
+    ]
+
+
+def test_a_macro_is_named_as_a_whole_and_no_name_has_a_long_number_or_stands_in_quotation_marks() -> None:
+    macro = "I am sorry for the trouble. One moment, please."
+    texts = [macro, *(f"my number is {number}." for number in (82517392, 55523288, 61230099)), "“what now please”"]
+    names = name_sentences(texts, np.eye(5, dtype=np.float32), np.asarray([0, 1, 1, 1, 2]))
+    assert names == [macro, "My number is", "What now please"]
+
+
+def test_mere_names_and_numbers_are_named_by_none_of_them() -> None:
+    texts = [f"{chr(97 + number) * 4} {number}" for number in range(20)]
+    assert sentences(texts + ["Where is my bag?"] * 3, [0] * 20 + [1] * 3) == ["", "Where is my bag?"]
+
+
+def test_a_word_of_few_texts_of_a_group_names_it_only_if_there_is_nothing_else() -> None:
+    own = ["Thanks to Laura for the help", *["Thanks to you for the help"] * 40]
+    others = [f"Laura {what} my bag" for what in ("lost", "found", "took")]
+    vectors = np.eye(2, dtype=np.float32)[np.repeat([0, 1], [41, 3])]
+    vectors[0] = [1, 0]
+    vectors[1:41] = [0.99, np.sqrt(1 - 0.99**2)]
+    assert name_sentences(own + others, vectors, np.repeat([0, 1], [41, 3]))[0] == "Thanks to you for the help"
+
+
+def test_a_greeting_names_the_group_of_greetings() -> None:
+    texts = ["hello", "Hello to you all"] * 4 + ["pay my bill"] * 6 + ["Hello, pay my bill"] * 2
+    assert sentences(texts, [0] * 8 + [1] * 8) == ["Hello to you all", "Pay my bill"]
+
+
+def test_chinese_sentences_are_cut_at_their_own_punctuation() -> None:
+    thanks = "谢谢你，" + "我没有其他的问题了，" * 4
+    texts = [f"您好，我要退款。{thanks}"] * 3 + [f"您好，酒店电话是多少？{thanks}"] * 3
+    assert sentences(texts, [0] * 3 + [1] * 3) == ["我要退款。", "酒店电话是多少？"]
+
+
+def test_there_is_no_sentence_without_words_and_a_long_one_is_cut_between_words() -> None:
+    assert sentences(["?", "!!"], [0, 0]) == [""]
+    (name,) = sentences(["word " * 100], [0])
+    assert len(name) <= 122 and name.endswith("word …")
+
+
+class Model(BaseHTTPRequestHandler):
+    """An endpoint that remembers what it was sent."""
+
+    received: ClassVar[list[tuple[str, dict[str, Any], str | None]]] = []
+    status, answer = 200, '{"choices": [{"message": {"content": "\\n \\"Money back\\" \\nmore"}}]}'
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.received.append((self.path, body, self.headers.get("Authorization")))
+        self.send_response(self.status)
+        self.end_headers()
+        self.wfile.write(self.answer.encode())
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def served() -> Iterator[tuple[str, type[Model]]]:
+    handler = type("Handler", (Model,), {"received": []})
+    server = HTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/v1", handler
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_an_endpoint_names_groups_from_their_examples_only(served: tuple[str, type[Model]]) -> None:
+    url, handler = served
+    assert Endpoint(url, "small", "secret")([["refund"]], [["a" * 1000, "money back"]]) == ["Money back"]
+    path, body, key = handler.received[0]
+    assert (path, key, body["model"]) == ("/v1/chat/completions", "Bearer secret", "small")
+    assert body["messages"][1]["content"] == f"Phrases: refund\n\nTexts:\n- {'a' * 300}\n- money back"
+    assert "secret" not in repr(Endpoint(url, "small", "secret"))
+
+
+def test_an_endpoint_that_says_nothing_leaves_the_phrases(served: tuple[str, type[Model]]) -> None:
+    url, handler = served
+    handler.answer = '{"choices": [{"message": {"content": null}}]}'
+    assert Endpoint(url, "small")([["refund", "back"]], [["text"]]) == ["refund, back"]
+    assert handler.received[0][2] is None
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "said"), [(500, "broken", "500: broken"), (200, "{}", "choices"), (200, "no", "cannot")]
+)
+def test_what_is_wrong_with_an_endpoint_is_said(
+    served: tuple[str, type[Model]], status: int, answer: str, said: str
+) -> None:
+    url, handler = served
+    handler.status, handler.answer = status, answer
+    with pytest.raises(ValueError, match=said):
+        Endpoint(url, "small")([["refund"]], [["text"]])
+    with pytest.raises(ValueError, match="expected an address"):
+        Endpoint("file:///etc/passwd", "small")

@@ -1,0 +1,97 @@
+"""A browser for the tests of the page: Chromium of the system, without a network."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import turnlens
+from tests.page.reports import write_synthetic
+
+PAGE = Path(turnlens.__file__).parent / "page" / "static"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+# Maps are drawn without a graphics card; every name but this machine's cannot be resolved.
+ARGUMENTS = [
+    "--no-sandbox",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+]
+
+
+@pytest.fixture(scope="package")  # its event loop must not run in the tests of others
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="the browser's tests need playwright")
+    path = next((found for found in map(shutil.which, BROWSERS) if found), None)
+    if path is None:
+        pytest.skip("no Chromium on this machine: install chromium to test the page")
+    with playwright.sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Watched:
+    """A page with what it should not have said or asked for."""
+
+    page: Any
+    address: str
+    problems: list[str] = field(default_factory=list)
+
+    def open(self, view: str) -> Any:
+        """The page at a view, when it is there."""
+        self.page.goto(f"{self.address}#/{view}")
+        self.page.wait_for_selector("main:not([aria-busy]) h1")
+        return self.page
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Callable[..., Watched]]:
+    """Opens a report, and fails the test if the page had an error or asked for anything but its own files."""
+    opened: list[Watched] = []
+
+    def open_at(address: str, **options: Any) -> Watched:
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
+        context.set_default_timeout(60_000)
+        watched = Watched(context.new_page(), address)
+        own = address.rsplit("/", 1)[0]
+        page = watched.page
+        page.on(
+            "console", lambda said: watched.problems.append(said.text) if said.type in ("error", "warning") else None
+        )
+        page.on("pageerror", lambda error: watched.problems.append(str(error)))
+        page.on(
+            "request",
+            lambda asked: (
+                watched.problems.append(f"asked for {asked.url}")
+                if not asked.url.startswith((own, "data:", "blob:"))
+                else None
+            ),
+        )
+        opened.append(watched)
+        return watched
+
+    yield open_at
+    problems = [problem for watched in opened for problem in watched.problems]
+    for watched in opened:
+        watched.page.context.close()
+    assert not problems
+
+
+@pytest.fixture
+def make_report(tmp_path: Path) -> Callable[..., str]:
+    """Writes a made-up report with the page, and gives its address."""
+
+    def make(**options: Any) -> str:
+        folder = tmp_path / "report"
+        shutil.copytree(PAGE, folder)
+        write_synthetic(folder, **options)
+        return (folder / "index.html").as_uri()
+
+    return make

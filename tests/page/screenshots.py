@@ -1,0 +1,81 @@
+"""The pictures of the documentation: `python -m tests.page.screenshots docs/images/explorer`."""
+
+from __future__ import annotations
+
+import io
+import random
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+import turnlens
+from tests.page.conftest import ARGUMENTS, BROWSERS
+from turnlens.page import export_report
+from turnlens.report import build_report
+from turnlens.store import ConversationStore
+
+PICTURES = {  # name: view, width, height, theme, what is pressed
+    "overview-1280-light": ("overview", 1280, 860, "light", None),
+    "overview-390-dark": ("overview", 390, 844, "dark", None),
+    "map-1280-light": ("map", 1280, 800, "light", None),
+    "conversation-1280-light": ("conversations?order=long", 1280, 800, "light", ".said"),
+}
+TEAMS = ("Accounts", "Billing", "Technical")
+GROWS, UNHAPPY = "internet", ("internet", "cards")
+SIGNATURE = "\n\nSent from my phone"
+
+
+def conversations(count: int) -> Iterator[dict[str, Any]]:
+    """Conversations of twelve weeks with times, teams and ratings; those of one domain grow."""
+    dice = random.Random(0)
+    for row in turnlens.sample_conversations(count, seed=0):
+        domain = row["domain"]
+        start = datetime(2026, 1, 5, 9, tzinfo=UTC) + timedelta(
+            days=84 * dice.random() ** (0.4 if domain == GROWS else 1)
+        )
+        team = TEAMS[sum(map(ord, domain)) % len(TEAMS)] if dice.random() < 0.9 else dice.choice(TEAMS)
+        rating = min(5, max(1, round(dice.gauss(2.4 if domain in UNHAPPY else 4.2, 0.8))))
+        messages = [
+            {"role": message["role"], "content": message["content"], "timestamp": (start + timedelta(minutes=2 * turn))}
+            for turn, message in enumerate(row["messages"])
+        ]
+        if dice.random() < 0.06:
+            messages[0]["content"] += SIGNATURE
+        for message in messages:
+            message["timestamp"] = message["timestamp"].isoformat()
+        yield {"id": row["id"], "team": team, "rating": rating, "messages": messages}
+
+
+def main(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    path = next(found for found in map(shutil.which, BROWSERS) if found)
+    with tempfile.TemporaryDirectory() as passing, sync_playwright() as running:
+        store = ConversationStore.open(Path(passing) / "help-desk.store")
+        store.add(list(conversations(700)))
+        index = export_report(build_report(store), Path(passing) / "report")
+        browser = running.chromium.launch(executable_path=path, args=ARGUMENTS)
+        for name, (view, width, height, theme, pressed) in PICTURES.items():
+            page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=theme)
+            page.goto(f"{index.resolve().as_uri()}#/{view}")
+            page.wait_for_selector("main:not([aria-busy]) h1")
+            if pressed:
+                page.locator(f"main {pressed}").first.click()
+            page.wait_for_timeout(1500)
+            picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+            # The method keeps rare colours, which signs of groups have.
+            small = picture.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)
+            small.save(folder / f"{name}.png", optimize=True)
+            page.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

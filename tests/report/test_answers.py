@@ -1,0 +1,154 @@
+"""Messages that are answered alike come closer; macros and answers that say nothing about them change nothing."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+from sklearn.linear_model import Ridge
+
+import turnlens
+from turnlens._utils.vectors import unit_vectors
+
+pytest.importorskip("graspologic_native")
+
+from turnlens.groups.answer_guess import AnsweredVectors, AnswerGuess, answers_to, fit_answer_guess
+from turnlens.groups.group_memory import Basis, read_memory
+from turnlens.report import label
+
+DIM, TOPICS, COUNT = 16, 4, 400
+ALL = np.ones(2 * COUNT, bool)
+
+
+def asked_and_answered(random: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Vectors of messages and answers in turn (n), the answers to them, and topics, which answers tell more clearly."""
+    topic = np.repeat(random.integers(TOPICS, size=COUNT), 2)
+    clear = np.tile([1.5, 4.0], COUNT)
+    vectors = random.normal(size=(2 * COUNT, DIM)) + clear[:, None] * np.eye(DIM)[topic]
+    rows = np.arange(2 * COUNT)
+    return unit_vectors(vectors).astype(np.float32), np.where(rows % 2 == 0, rows + 1, -1), topic
+
+
+def closer(vectors: np.ndarray, topic: np.ndarray) -> float:
+    """By how much the cosine of two messages about the same is above that of two others, in the mean."""
+    units = unit_vectors(vectors - vectors.mean(0))
+    cosines, same = units @ units.T, topic[:, None] == topic
+    return float(cosines[same].mean() - cosines[~same].mean())
+
+
+def test_the_answer_is_the_next_message_of_anybody_else_in_the_conversation() -> None:
+    role = np.array(["uab".index(role) for role in "uuaabauuua"])
+    conversation = np.array([0, 0, 0, 0, 0, 1, 1, 1, 2, 2])
+    assert answers_to(role, conversation.astype(np.uint32)).tolist() == [2, 2, 4, 4, -1, 6, -1, -1, 9, -1]
+    assert answers_to(role == 0, conversation).tolist() == [2, 2, -1, -1, -1, 6, -1, -1, 9, -1]
+
+
+def test_messages_that_are_answered_alike_come_closer() -> None:
+    vectors, answer, topic = asked_and_answered(np.random.default_rng(0))
+    guess = fit_answer_guess(vectors, answer, ALL)
+    assert guess is not None
+    answered = AnsweredVectors(vectors, answer, guess)
+    assert len(answered) == 2 * COUNT
+    assert closer(answered[::2], topic[::2]) > 1.5 * closer(vectors[::2], topic[::2])
+    assert (answered[1::2] == vectors[1::2]).all()  # nobody answers an answer
+
+
+def test_answers_that_have_nothing_to_do_with_the_messages_add_next_to_nothing() -> None:
+    random = np.random.default_rng(0)
+    vectors, answer, _ = asked_and_answered(random)
+    mixed = np.where(answer >= 0, random.permutation(answer[::2]).repeat(2), -1)
+    guess = fit_answer_guess(vectors, mixed, ALL)
+    added = np.zeros(1) if guess is None else np.linalg.norm(guess(vectors[mixed[::2]]), axis=1)
+    assert added.max() < 0.1
+
+
+@pytest.mark.parametrize("usable", [~ALL, np.arange(2 * COUNT) < 3 * DIM, np.arange(2 * COUNT) % 2 == 0])
+def test_too_few_messages_with_an_answer_teach_nothing(usable: np.ndarray) -> None:
+    vectors, answer, _ = asked_and_answered(np.random.default_rng(0))
+    assert fit_answer_guess(vectors, answer, usable) is None
+
+
+def test_answers_that_are_all_the_same_teach_nothing() -> None:
+    vectors, answer, _ = asked_and_answered(np.random.default_rng(0))
+    vectors[1::2] = vectors[1]
+    guess = fit_answer_guess(vectors, answer, ALL)
+    assert guess is None or np.abs(guess(vectors[1::2])).max() < 1e-3
+
+
+def test_the_guess_is_that_of_ridge_regression_scaled_by_the_slope_of_halves() -> None:
+    vectors, answer, _ = asked_and_answered(np.random.default_rng(1))
+    guess = fit_answer_guess(vectors, answer, ALL)
+    assert guess is not None
+    said, answers = (vectors[::2] - vectors[::2].mean(0)).astype(float), vectors[1::2].astype(float)
+
+    def ridge(rows: slice) -> Any:
+        return Ridge(alpha=((answers[rows] - answers[rows].mean(0)) ** 2).sum() / DIM).fit(
+            answers[rows], said[rows] - said[rows].mean(0)
+        )
+
+    halves = [(slice(0, COUNT // 2), slice(COUNT // 2, None)), (slice(COUNT // 2, None), slice(0, COUNT // 2))]
+    guessed = np.concatenate([ridge(own).predict(answers[other]) for own, other in halves])
+    true = np.concatenate([said[other] for _, other in halves])
+    slope = min(1.0, float((guessed * true).sum() / (guessed**2).sum()))
+    assert guess(answers) == pytest.approx(slope * ridge(slice(None)).predict(answers), abs=2e-3)
+
+
+def talks(count: int, start: int = 0) -> list[dict[str, Any]]:
+    """Conversations about one of two matters, which the answer names, and two of three customers."""
+    rows = []
+    for number in range(start, start + count):
+        matter = ("card", "pizza")[number % 2]
+        letters = " ".join("abcdefghij"[int(digit)] for digit in str(number))  # answers with other numbers are macros
+        texts = [
+            f"please help me with {matter if number % 3 else 'it'} {number}",
+            f"{matter} {matter} {matter} {letters}",
+        ]
+        messages = [{"role": ("user", "bot")[turn], "content": text} for turn, text in enumerate(texts)]
+        rows.append({"id": f"talk-{number}", "messages": messages})
+    return rows
+
+
+def basis_of(store: turnlens.ConversationStore) -> Basis:
+    turnlens.cluster(store)
+    basis = read_memory(Path(store.path))["message"].basis
+    assert basis is not None
+    return basis
+
+
+def test_groups_are_of_messages_that_are_answered_alike_and_so_are_labels(
+    tmp_path: Path, tiny_encoder: SentenceTransformer
+) -> None:
+    store = turnlens.ConversationStore.create(tmp_path / "talks", talks(300), encoder=tiny_encoder)
+    found = turnlens.cluster(store, role="user").to_pandas()
+    labelled = label(talks(60, start=300), groups=store).to_pandas()
+    for table in (found, labelled):
+        asked = table[(table["role"] == "user") & table["group"].notna()]
+        number = asked["id"].str.removeprefix("talk-").astype(int)
+        shares = (number % 2).groupby(asked["group"]).mean()
+        assert len(asked) > 50 and len(shares) < 6
+        says_nothing = number % 3 == 0
+        right = (asked["group"].map(shares) > 0.5) == (number % 2 == 1)
+        assert right[says_nothing].mean() > 0.9
+
+
+def test_macros_say_nothing_about_what_they_answer(tmp_path: Path, tiny_encoder: SentenceTransformer) -> None:
+    rows = talks(300)
+    for row in rows:
+        row["messages"][1]["content"] = row["messages"][1]["content"].split()[0]
+    assert basis_of(turnlens.ConversationStore.create(tmp_path / "macros", rows, encoder=tiny_encoder)).answers is None
+
+
+def test_a_growing_store_keeps_what_its_answers_taught(tmp_path: Path, tiny_encoder: SentenceTransformer) -> None:
+    store = turnlens.ConversationStore.create(tmp_path / "talks", talks(150), encoder=tiny_encoder)
+
+    def weights() -> np.ndarray:
+        guess = basis_of(store).answers
+        assert isinstance(guess, AnswerGuess)
+        return guess.weights
+
+    before = weights()
+    store.add(talks(20, start=150))
+    assert (weights() == before).all()
+    store.add(talks(200, start=170))
+    assert (weights() != before).any()

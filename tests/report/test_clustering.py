@@ -1,0 +1,158 @@
+"""Groups in Python: of a store, of its folder and of conversations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+
+import turnlens
+from tests.page.counting import newcombe
+from turnlens.report import GroupSettings, build_report
+
+pytest.importorskip("lancedb")
+pytest.importorskip("graspologic_native")
+
+SUBJECTS = ("card", "flight", "pizza")
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, Any]]:
+    """Conversations about one subject each, whose texts all differ."""
+    talks = []
+    for number in range(36):
+        subject = SUBJECTS[number % 3]
+        texts = [f"{subject} {subject} {subject} {number} {turn}" for turn in range(4)]
+        messages = [{"role": ("user", "bot")[turn % 2], "content": text} for turn, text in enumerate(texts)]
+        talks.append({"id": f"talk-{number}", "messages": messages})
+    return talks
+
+
+def test_the_groups_of_messages_are_a_table(rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer) -> None:
+    groups = turnlens.cluster(rows, encoder=tiny_encoder)
+    table = groups.to_pandas()
+    columns = ["id", "turn", "role", "text", "time", "group", "group_name", "coarse_group", "coarse_group_name"]
+    assert list(table.columns[:9]) == columns
+    assert len(table) == 36 * 4
+    sizes = [group.size for group in groups.groups]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sum(sizes) / len(table) == pytest.approx(1 - groups.outliers)
+    names = {group.id: group.name for group in [*groups.groups, *groups.coarse_groups]}
+    named = table.dropna(subset=["group"])
+    assert [names[group] for group in named["group"]] == named["group_name"].tolist()
+    assert [names[id] for id in named["coarse_group"]] == named["coarse_group_name"].tolist()
+
+
+def test_a_summary_counts_conversations_and_says_what_grows(tiny_encoder: SentenceTransformer) -> None:
+    rows = []
+    for number in range(60):  # pizza grows: 5 of the first 30 days, 20 of the last 30
+        subject = "pizza" if number % 6 == 0 or (number > 30 and number % 2) else "flight to the city"
+        asked = f"please {subject} {subject} now {number}"
+        said = [asked, f"here: {subject} {number}"]
+        rows.append(
+            {
+                "id": str(number),
+                "rating": str(1 + number % 5) if number % 3 else "",
+                "team": ("North", "South")[number % 2],
+                "ticket": 1000 + number,
+                "messages": [
+                    {"role": role, "content": text, "time": f"2026-0{1 + number // 30}-{1 + number % 28:02}"}
+                    for role, text in zip(("user", "bot"), said)
+                ],
+            }
+        )
+    groups = turnlens.cluster(rows, encoder=tiny_encoder, granularity=2)
+    table = groups.summary().to_pylist()
+    report = groups.report
+    conversation, group = report.messages["conversation"], report.messages["group"]
+    times = report.conversations["time"]
+    later = times >= (times.min() + times.max()) / 2
+    kinds = [(row["role"], row["kind"]) for row in table]
+    assert list(dict.fromkeys(kinds)) == [("user", "request"), ("bot", "answer"), ("user", "no request")]
+    requests = [row["group"] for row in table if row["kind"] == "request"]
+    asked = np.isin(np.arange(60), conversation[np.isin(group, requests)])
+    assert table.pop()["conversations"] == (~asked).sum()  # who asked for none of these
+    assert not any(name.startswith("ticket") for name in table[0])  # a number that measures nothing
+    for row in table:
+        inside = np.isin(np.arange(60), conversation[group == row["group"]])
+        assert row["conversations"] == inside.sum() and row["share"] == inside.mean()
+        counts = [int(each) for half in (later, ~later) for each in (inside[half].sum(), half.sum())]
+        low, high = newcombe(*counts)
+        assert (row["growth_low"], row["growth_high"]) == pytest.approx((low, high))
+        assert row["growth"] == pytest.approx(inside[later].mean() - inside[~later].mean())
+        assert row["example"] in report.texts and row["group_name"] and row["example_2"] != row["example"]
+        ratings = [1 + number % 5 for number in np.flatnonzero(inside) if number % 3]
+        assert row["rating_known"] == len(ratings) and row["rating_mean"] == pytest.approx(np.mean(ratings))
+        assert row["rating_sd"] == pytest.approx(np.std(ratings, ddof=1))
+        assert row["team: South"] == inside[1::2].sum() and row["team: North"] == inside[::2].sum()
+        assert (row["next_message"] is None) == (row["role"] == "bot")
+    month = groups.summary("month").to_pylist()[0]["growth"]
+    first = np.isin(np.arange(60), conversation[group == table[0]["group"]])
+    before = (times >= times.max() - 60 * 86400) & (times < times.max() - 30 * 86400)
+    last = times >= times.max() - 30 * 86400
+    assert month == pytest.approx(first[last].mean() - first[before].mean())
+    labels = groups.to_pandas()
+    assert labels["team"].isin(["North", "South"]).all() and labels["rating"].max() == 5
+    pizza = next(row for row in table if "pizza" in row["example"] and row["kind"] == "request")
+    assert pizza["growth_low"] > 0
+    with pytest.raises(ValueError, match="a summary lists groups of messages"):
+        turnlens.cluster(rows, encoder=tiny_encoder, level="conversation").summary()
+
+
+def test_messages_have_every_number_that_is_a_label(tiny_encoder: SentenceTransformer) -> None:
+    rows = [
+        {
+            "id": str(number),
+            "cost": f"{number},5",
+            "messages": [
+                {"role": role, "content": f"{role} {number}", "letters": 1000.5 * number + turn}
+                for turn, role in enumerate(("user", "bot"))
+            ],
+        }
+        for number in range(210)  # more values than can be chosen from
+    ]
+    table = turnlens.cluster(rows, encoder=tiny_encoder).to_pandas()
+    assert table["cost"].tolist() == [float(row["id"]) + 0.5 for row in rows for _ in row["messages"]]
+    assert table["letters"].tolist() == [message["letters"] for row in rows for message in row["messages"]]
+
+
+def test_a_store_keeps_its_groups(
+    rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer, tmp_path: Path
+) -> None:
+    store = turnlens.ConversationStore.create(tmp_path / "talks", rows, encoder=tiny_encoder)
+    of_store = turnlens.cluster(store, level="conversation").to_pandas()
+    of_folder = turnlens.cluster(tmp_path / "talks", encoder=tiny_encoder, level="conversation").to_pandas()
+    assert len(of_store) == 36 and of_store.equals(of_folder)
+
+
+def test_granularity_is_a_word_or_a_number(
+    rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer, tmp_path: Path
+) -> None:
+    store = turnlens.ConversationStore.create(tmp_path / "talks", rows, encoder=tiny_encoder)
+    coarse, fine, three = (
+        turnlens.cluster(store, role="user", granularity=granularity)  # type: ignore[arg-type]
+        for granularity in ("coarse", "fine", 3)
+    )
+    assert len(coarse.groups) <= len(fine.groups)
+    assert abs(sum(group.opening for group in three.groups) - 3) <= 1
+
+
+def test_an_unknown_level_is_refused(rows: list[dict[str, Any]]) -> None:
+    with pytest.raises(ValueError, match="level must be 'message' or 'conversation', got 'dialogue'"):
+        turnlens.cluster(rows, level="dialogue")  # type: ignore[arg-type]
+
+
+def test_the_map_is_made_for_those_who_look_and_stays(
+    rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer, tmp_path: Path
+) -> None:
+    store = turnlens.ConversationStore.create(tmp_path / "talks", rows, encoder=tiny_encoder)
+    groups = turnlens.cluster(store)
+    assert not groups.report.has_map
+    report = build_report(store)
+    assert report.has_map and np.abs(report.messages["x"]).max() <= 1
+    assert (report.messages["group"] == groups.report.messages["group"]).all()
+    finer = build_report(store, settings=GroupSettings(granularity="fine"))
+    assert (finer.messages["x"] == report.messages["x"]).all() and (finer.messages["y"] == report.messages["y"]).all()

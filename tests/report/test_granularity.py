@@ -1,0 +1,55 @@
+"""Coarser and finer than the groups are: the order of joining them, and the parts of those that mix."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from tests.groups.clouds import clouds
+from turnlens._utils.vectors import unit_vectors
+from turnlens.groups.group_settings import GroupSettings
+from turnlens.groups.survey import Survey, survey
+from turnlens.report.granularity import with_scale
+from turnlens.report.report import Group
+
+
+def _of(groups: Survey, **changes: Any) -> list[Group]:
+    ids, sizes = np.unique(groups.groups[groups.groups >= 0], return_counts=True)
+    row: Any = {"phrases": (), "parent": 0, "level": 1, "share": 0.1, "central": (), "edge": (), "new": False}
+    row |= {"renamed": False, "colour": 0, **changes}
+    return [Group(id=int(id), name=str(id), size=int(size), **row) for id, size in zip(ids, sizes)]
+
+
+def test_the_most_alike_are_joined_first() -> None:
+    vectors, texts, cloud = clouds(3, 60)
+    vectors[cloud == 2] = unit_vectors(vectors[cloud == 2] + 0.8 * vectors[cloud == 1][:60])  # these two are alike
+    found = survey(vectors, texts, GroupSettings(granularity=3))
+    corpus: Any = SimpleNamespace(vectors=vectors, texts=texts)
+    groups = with_scale(_of(found), found, corpus)
+    assert len(groups) == 3 and not any(group.parts for group in groups)
+    joined = {group.joined_at: group for group in groups}
+    assert joined[0].joins is None  # all others are joined with it in the end
+    inside = {group.id: set(cloud[found.groups == group.id].tolist()) for group in groups}
+    assert inside[joined[2].id] | inside[joined[2].joins or 0] == {1, 2}
+    assert all(group.joins is None for group in with_scale(_of(found)[:1], found, corpus))
+
+
+def test_a_group_of_two_kinds_has_both_as_parts() -> None:
+    vectors, texts, cloud = clouds(3, 60)
+    found = survey(vectors, texts, GroupSettings(granularity=3))
+    first, second, _ = np.unique(found.groups[found.groups >= 0])
+    fine = np.where(found.memory.fine == second, first, found.memory.fine)
+    memory = replace(found.memory, fine=fine)
+    mixed = replace(found, memory=memory, groups=np.where(found.groups == second, first, found.groups))
+    corpus: Any = SimpleNamespace(vectors=vectors, texts=texts)
+    groups = {group.id: group for group in with_scale(_of(mixed), mixed, corpus)}
+    parts = groups[int(first)].parts
+    assert len(parts) == 2 and abs(sum(share for share, _ in parts) - 1) < 1e-9
+    assert {frozenset(cloud[list(rows)].tolist()) for _, rows in parts} == {
+        frozenset(cloud[found.groups == id].tolist()) for id in (first, second)
+    }
+    assert not groups[max(groups)].parts
+    assert not any(group.parts for group in with_scale(_of(mixed, move=True), mixed, corpus))

@@ -1,0 +1,373 @@
+"""Reports of stores, the files they are written to, and a user's edits of their groups."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+
+pytest.importorskip("graspologic_native", reason="needs the extra explorer")
+pytest.importorskip("lancedb", reason="needs the extra store")
+
+from turnlens.encoders.reply_head import ReplyHead
+from turnlens.groups.group_memory import read_memory
+from turnlens.page import write_report
+from turnlens.page.live_report import LiveReport
+from turnlens.report import GroupSettings, Report, build_report
+from turnlens.report import group_edits as edits
+from turnlens.report import surprise_measurement as measuring_surprise
+from turnlens.store import ConversationStore
+from turnlens.training import reply_head
+from turnlens.training.recipes.reply_head import ReplyHeadRecipe
+
+SUBJECTS = ("card", "flight", "pizza")
+SETTINGS = GroupSettings(neighbours=8)
+
+
+def talks(count: int, subjects: tuple[str, ...] = SUBJECTS, start: int = 0) -> list[dict[str, Any]]:
+    """Conversations about one subject each, whose texts all differ."""
+    rows = []
+    for number in range(start, start + count):
+        subject = subjects[number % len(subjects)]
+        said = [f"{subject} {subject} {subject} {number} {turn}" for turn in range(4)]
+        messages = [{"role": ("user", "bot")[turn % 2], "content": text} for turn, text in enumerate(said)]
+        messages[0] |= {"time": 1_700_000_000 + number, "intent": subject, "mood": None}
+        rows.append({"id": f"talk-{number}", "messages": messages, "subject": subject, "tags": ["b", "a"], "n": number})
+    return rows
+
+
+@pytest.fixture
+def store(tmp_path: Path, tiny_encoder: SentenceTransformer) -> ConversationStore:
+    opened = ConversationStore.open(tmp_path / "talks", encoder=tiny_encoder)
+    opened.add(talks(36))
+    return opened
+
+
+@pytest.fixture
+def build(store: ConversationStore) -> Callable[..., Report]:
+    return lambda **further: build_report(store, settings=SETTINGS, **further)
+
+
+def fine(report: Report, kind: str = "message") -> list[Any]:
+    return [group for group in report.groups[kind] if group.level == 1]
+
+
+def test_a_report_holds_every_message_in_its_place(build: Callable[..., Report]) -> None:
+    report = build()
+    given = {row["id"]: row for row in talks(36)}
+    assert set(report.ids) == set(given) and len(report.texts) == 36 * 4
+    messages, conversations = report.messages, report.conversations
+    for row, text in enumerate(report.texts):
+        conversation, turn = int(messages["conversation"][row]), int(messages["turn"][row])
+        message = given[report.ids[conversation]]["messages"][turn]
+        assert message["content"] == text and message["role"] == report.roles[messages["role"][row]]
+        assert conversations["first"][conversation] + turn == row
+        assert message.get("time") == messages["time"][row] or (turn and np.isnan(messages["time"][row]))
+    subject = report.conversation_labels["subject"]
+    assert [subject.values[code] for code in subject.codes] == [given[id]["subject"] for id in report.ids]
+    assert report.conversation_labels["tags"].values == ("a, b",)
+    assert "n" in report.conversation_labels and set(report.message_labels) == {"intent"}
+    assert (report.message_labels["intent"].codes[messages["turn"] > 0] == -1).all()
+    assert report.surprise is None and np.isnan(messages["surprise"]).all()
+
+
+def test_groups_are_whole_and_named_after_what_they_say(build: Callable[..., Report]) -> None:
+    report = build()
+    groups = {group.id: group for group in report.groups["message"]}
+    of_message = report.messages["group"]
+    for group in groups.values():
+        ids = [group.id] if group.level else [one.id for one in groups.values() if one.parent == group.id]
+        members = np.flatnonzero(np.isin(of_message, ids))
+        assert group.size == len(members) and group.share == pytest.approx(
+            len(members) / (36 if group.role == "user" else 72)  # requests, and all else that users say
+        )
+        assert {report.roles[role] for role in report.messages["role"][members]} == {group.role}
+        assert set(group.central) | set(group.edge) <= set(members.tolist())
+    assert report.outliers("message") == pytest.approx((of_message < 0).mean())
+    assert len({group.name for group in fine(report)}) == len(fine(report))
+    assert any(subject in group.name for group in fine(report) for subject in SUBJECTS)
+
+
+def test_the_same_store_gives_the_same_report_and_a_former_one_saves_the_work(build: Callable[..., Report]) -> None:
+    first = build()
+    again, quick = build(), build(former=first)
+    for report in (again, quick):
+        assert report.groups == first.groups
+        for name, values in first.messages.items():
+            assert np.array_equal(values, report.messages[name], equal_nan=values.dtype.kind == "f"), name
+    assert quick.neighbours["message"] is first.neighbours["message"]
+
+
+def test_groups_keep_their_projection_until_there_are_twice_as_many_messages(
+    store: ConversationStore, build: Callable[..., Report]
+) -> None:
+    def learned_from() -> int:
+        build()
+        basis = read_memory(Path(store.path))["message"].basis
+        assert basis is not None and basis.context is not None
+        return basis.context.messages
+
+    assert learned_from() == 36 * 4
+    store.add(talks(12, start=36))
+    assert learned_from() == 36 * 4
+    store.add(talks(30, start=48))
+    assert learned_from() == 78 * 4
+
+
+def test_an_answer_is_where_its_question_is_if_history_counts(
+    tmp_path: Path, tiny_encoder: SentenceTransformer
+) -> None:
+    rows = talks(60)
+    for number, row in enumerate(rows):
+        row["messages"][1]["content"] = f"yes please {number}"
+    opened = ConversationStore.open(tmp_path / "answers", encoder=tiny_encoder)
+    opened.add(rows)
+
+    def mixed(**settings: Any) -> float:
+        """Share of pairs of answers to different subjects that are in one group."""
+        report = build_report(opened, settings=replace(SETTINGS, **settings))
+        answers = np.flatnonzero(report.messages["turn"] == 1)
+        group = report.messages["group"][answers]
+        label = report.conversation_labels["subject"].codes[report.messages["conversation"][answers]]
+        pairs = (label[:, None] != label) & (group[:, None] >= 0)
+        return float((group[:, None] == group)[pairs].mean())
+
+    assert mixed(history=True) < 0.1 < 0.3 < mixed()
+
+
+def test_changing_groups_keeps_how_they_were_made(store: ConversationStore) -> None:
+    settings = replace(SETTINGS, seed=3, history=True)
+    live = LiveReport(store, build_report(store, seed=3, settings=settings))
+    before = live.report
+    group = fine(before)[0]
+    live.edit("rename", "message", [group.id], "what cards cost")
+    assert live.report.settings == settings
+    assert np.array_equal(live.report.messages["group"], before.messages["group"])
+    assert live.report.neighbours["message"] is before.neighbours["message"]  # nothing is looked for again
+    live.close()
+
+
+def test_a_store_opened_read_only_is_not_written_to(
+    store: ConversationStore, tiny_encoder: SentenceTransformer
+) -> None:
+    before = sorted(store.path.rglob("*"))
+    build_report(ConversationStore.open(store.path, encoder=tiny_encoder, read_only=True), settings=SETTINGS)
+    assert sorted(store.path.rglob("*")) == before
+
+
+def test_a_report_of_nothing_is_refused(tmp_path: Path, tiny_encoder: SentenceTransformer) -> None:
+    with pytest.raises(ValueError, match="no conversation"):
+        build_report(ConversationStore.open(tmp_path / "empty", encoder=tiny_encoder))
+
+
+def test_a_name_given_by_a_user_stays_when_data_grows(store: ConversationStore, build: Callable[..., Report]) -> None:
+    group = fine(build())[0]
+    edits.rename(store.path, "message", group.id, "  Lost\ncards ")
+    store.add(talks(6, start=100))
+    after = {one.id: one for one in fine(build())}
+    assert (after[group.id].name, after[group.id].renamed) == ("Lost cards", True)
+
+
+def test_erasing_forgets_what_was_computed_and_the_words_of_texts_and_leaves_names_of_users(
+    store: ConversationStore, build: Callable[..., Report]
+) -> None:
+    gone = talks(12, ("zanzibarquux",), start=200)
+    store.add(gone)
+    before = build()
+    kept = next(group for group in fine(before) if "zanzibarquux" not in group.name)
+    edits.rename(store.path, "message", kept.id, "Mine")
+    memory = store.path / "groups.safetensors"
+    assert b"zanzibarquux" in memory.read_bytes() and b"card" in memory.read_bytes()
+    findings = store.path / "report.safetensors"  # where each message lies on the map, and the like
+    assert findings.exists()
+    store.erase([row["id"] for row in gone])
+    assert b"zanzibarquux" not in memory.read_bytes() and not findings.exists()
+    after = {group.id: group for group in fine(build())}
+    assert after[kept.id].name == "Mine"
+    assert all(group.name and group.phrases for group in after.values())
+    memory.write_bytes(memory.read_bytes()[:-5])
+    store.erase()
+    assert not memory.exists()
+
+
+def test_merged_groups_are_one_from_then_on(store: ConversationStore, build: Callable[..., Report]) -> None:
+    before = build()
+    first, second = (group.id for group in fine(before)[:2])
+    both = np.isin(before.messages["group"], [first, second])
+    assert edits.merge(store.path, "message", [first, second], "Both") == first
+    after = build(former=before)
+    assert second not in {group.id for group in after.groups["message"]}
+    assert (after.messages["group"][both] == first).all()
+    store.add(talks(6, start=100))
+    grown = build()
+    assert next(group for group in fine(grown) if group.id == first).name == "Both"
+    place = {text: row for row, text in enumerate(grown.texts)}
+    rows = [place[text] for text, one in zip(after.texts, both) if one]
+    assert (grown.messages["group"][rows] == first).mean() > 0.9
+
+
+def test_split_groups_stay_split(store: ConversationStore, build: Callable[..., Report]) -> None:
+    before = build()
+    first, second = (group.id for group in fine(before)[:2])
+    edits.merge(store.path, "message", [first, second])
+    parts = edits.split(store.path, "message", first)
+    after = build(former=before)
+    assert first in parts and len(parts) > 1
+    assert {group.id for group in fine(after)} >= set(parts)
+    names = {group.id: group.name for group in after.groups["message"]}
+    assert all(names[part] for part in parts) and len({names[part] for part in parts}) == len(parts)
+    store.add(talks(6, start=100))
+    assert {group.id for group in fine(build())} >= set(parts)
+
+
+def test_coarse_groups_can_be_merged_and_split(store: ConversationStore, build: Callable[..., Report]) -> None:
+    before = build()
+    of_user = set(before.messages["group"][before.messages["role"] == before.roles.index("user")].tolist())
+    coarse = sorted({group.parent for group in fine(before) if group.id in of_user})
+    if len(coarse) > 1:
+        whole = edits.merge(store.path, "message", coarse)
+        assert {group.parent for group in fine(build()) if group.id in of_user} == {whole}
+    else:
+        whole = coarse[0]
+    inside = [group.id for group in fine(build()) if group.parent == whole]
+    parts = edits.split(store.path, "message", whole)
+    parents = [group.parent for group in fine(build()) if group.id in inside]
+    assert sorted(parents) == sorted(parts) and len(set(parents)) == len(inside)
+
+
+def test_edits_that_cannot_be_say_why(store: ConversationStore, build: Callable[..., Report]) -> None:
+    with pytest.raises(ValueError, match="no groups of messages yet"):
+        edits.rename(store.path, "message", 0, "name")
+    groups = build().groups["message"]
+    with pytest.raises(ValueError, match="no group of messages with the number 999"):
+        edits.merge(store.path, "message", [groups[0].id, 999])
+    with pytest.raises(ValueError, match="two groups or more"):
+        edits.merge(store.path, "message", [groups[0].id, groups[0].id])
+    with pytest.raises(ValueError, match="fine and coarse"):
+        edits.merge(store.path, "message", [groups[0].id, groups[-1].id])
+    with pytest.raises(ValueError, match="1 to 200 characters"):
+        edits.rename(store.path, "message", groups[0].id, " ")
+
+
+def test_groups_of_two_roles_are_not_merged_and_no_two_have_one_name(
+    store: ConversationStore, build: Callable[..., Report]
+) -> None:
+    report = build()
+    role = dict(zip(report.messages["group"].tolist(), report.messages["role"].tolist()))
+    first, *others = fine(report)
+    same = next(group for group in others if role[group.id] == role[first.id])
+    other = next(group for group in others if role[group.id] != role[first.id])
+    with pytest.raises(ValueError, match="groups of different roles cannot be merged"):
+        edits.merge(store.path, "message", [first.id, other.id])
+    with pytest.raises(ValueError, match=f"group {same.id} has the name .* already: merge the two"):
+        edits.rename(store.path, "message", first.id, f" {same.name} ")
+    edits.rename(store.path, "message", first.id, first.name)
+    edits.merge(store.path, "message", [first.id, same.id], same.name)
+
+
+def test_a_language_model_names_new_groups_once(build: Callable[..., Report]) -> None:
+    asked: list[Any] = []
+
+    def naming(phrases: Any, examples: Any) -> list[str]:
+        asked.append(examples)
+        return [f"model's {number}" for number in range(len(phrases))]
+
+    report = build(naming=naming)
+    assert all(group.name.startswith("model's") for kind in report.groups for group in report.groups[kind])
+    assert all(0 < len(texts) <= 10 for examples in asked for texts in examples)
+    asked.clear()
+    assert build(naming=naming).groups == report.groups and not asked
+
+
+def test_an_encoder_with_turn_order_tells_surprise(tmp_path: Path, tiny_encoder: SentenceTransformer) -> None:
+    head = ReplyHead(32, 4)
+    head.candidate.data.fill_(0.01)  # a head that maps candidates has vectors of its own in the store
+    tiny_encoder.reply_head = head
+    store = ConversationStore.open(tmp_path / "ordered", encoder=tiny_encoder)
+    store.add(talks(36))
+    report = build_report(store, settings=SETTINGS)
+    first = report.messages["turn"] == 0
+    assert report.surprise is not None and np.isnan(report.messages["surprise"][first]).all()
+    assert not np.isnan(report.messages["surprise"][~first]).any()
+    values = report.messages["surprise"].reshape(36, 4)[:, 1:].mean(1)
+    assert report.conversations["surprise"] == pytest.approx(values)
+
+
+def test_without_turn_order_each_half_is_ranked_by_a_head_that_saw_the_other(
+    tmp_path: Path, tiny_encoder: SentenceTransformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[set[str]] = []
+    fit = reply_head.fit_reply_head
+
+    def quick(table: Any, recipe: ReplyHeadRecipe) -> Any:
+        seen.append(set(table["id"].to_pylist()))
+        return fit(table, replace(recipe, max_steps=2))
+
+    monkeypatch.setattr(measuring_surprise, "LEAST_CONVERSATIONS", 36)
+    monkeypatch.setattr(reply_head, "fit_reply_head", quick)
+    store = ConversationStore.open(tmp_path / "plain", encoder=tiny_encoder)
+    store.add(talks(60))
+    report = build_report(store, settings=SETTINGS)
+    assert report.surprise is not None and "other half" in report.surprise.how
+    assert not seen[0] & seen[1] and seen[0] | seen[1] == set(report.ids)
+    assert (np.isnan(report.messages["surprise"]) == (report.messages["turn"] == 0)).all()
+    for conversations, fitted in ((70, 2), (80, 4)):  # the heads serve again until there are a quarter more
+        store.add(talks(conversations))
+        grown = build_report(store, settings=SETTINGS)
+        assert len(seen) == fitted
+        assert (np.isnan(grown.messages["surprise"]) == (grown.messages["turn"] == 0)).all()
+
+
+def read(folder: Path, name: str) -> Any:
+    text = (folder / "data" / f"{name}.js").read_text(encoding="utf-8")
+    start = f'turnlens.put("{name}", '
+    assert text.startswith(start) and text.endswith(");\n")
+    return json.loads(text[len(start) : -3])
+
+
+def column(value: dict[str, str]) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(value["data"]), value["type"])
+
+
+def test_the_files_hold_what_the_report_does(tmp_path: Path, build: Callable[..., Report]) -> None:
+    report = build()
+    write_report(report, tmp_path / "report")
+    write_report(report, tmp_path / "report")  # again
+    summary = read(tmp_path / "report", "summary")
+    assert summary["format"] == 1 and summary["counts"] == {"messages": 144, "conversations": 36, "speakers": 2}
+    assert [group["id"] for group in summary["groups"]["message"]] == [group.id for group in report.groups["message"]]
+    messages = read(tmp_path / "report", "messages")
+    types = {name: value["type"] for name, value in messages.items()}
+    assert types == {
+        **{name: "float32" for name in ("x", "y", "surprise")},
+        "group": "int32",
+        "request": "uint8",
+        "conversation": "uint32",
+        "turn": "uint16",
+        "role": "uint8",
+        "time": "float64",
+        "label:intent": "int32",
+    }
+    for name, values in report.messages.items():
+        assert column(messages[name]) == pytest.approx(values * 1, nan_ok=True)
+    conversations = read(tmp_path / "report", "conversations")
+    assert column(conversations["similar"]).reshape(36, 5).tolist() == report.conversations["similar"].tolist()
+    assert read(tmp_path / "report", "ids") == list(report.ids)
+    assert read(tmp_path / "report", "texts-00000") == list(report.texts)
+
+
+def test_texts_cannot_leave_their_script(tmp_path: Path, tiny_encoder: SentenceTransformer) -> None:
+    store = ConversationStore.open(tmp_path / "hostile", encoder=tiny_encoder)
+    text = "</script><script>alert(1)</script> \u2028 & <!-- \ud800"
+    store.add([{"id": "</script>", "messages": [{"role": "<b>", "content": text.replace("\ud800", "")}]}])
+    write_report(build_report(store), tmp_path / "report")
+    for file in (tmp_path / "report" / "data").iterdir():
+        assert not set("<>\u2028") & set(file.read_text(encoding="utf-8"))
+    assert read(tmp_path / "report", "texts-00000") == [text.replace("\ud800", "")]

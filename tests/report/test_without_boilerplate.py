@@ -1,0 +1,35 @@
+"""Vectors of what was said, without placeholders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import turnlens
+from turnlens import ConversationEncoder, ConversationStore
+from turnlens.report.corpus import read_corpus
+from turnlens.report.without_boilerplate import as_said
+from turnlens.store.encoding import StoreEncoder
+
+TEXTS = ["hello [NAME]", "[PHONE] pizza please", "my card [CARD] card", "yes"]
+
+
+def test_they_are_the_same_each_time_whatever_is_embedded_beside_them(
+    tmp_path: Path, tiny_encoder: ConversationEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An encoder's rounding depends on the other texts of a batch; groups of noisy messages depend on the rounding."""
+    said = [vectors_of_said(tmp_path / "all", TEXTS, tiny_encoder)]
+    rounded = StoreEncoder._embedded_soonest
+    monkeypatch.setattr(StoreEncoder, "_embedded_soonest", lambda self, texts: rounded(self, texts) + np.float32(1e-6))
+    said.append(vectors_of_said(tmp_path / "again", TEXTS, tiny_encoder))
+    said.append(vectors_of_said(tmp_path / "fewer", TEXTS[1:], tiny_encoder))
+    assert (said[0][:3] == said[1][:3]).all() and (said[0][1:3] == said[2][:2]).all()
+
+
+def vectors_of_said(folder: Path, texts: list[str], encoder: ConversationEncoder) -> np.ndarray:
+    rows = [{"id": str(row), "messages": [{"role": "user", "content": text}]} for row, text in enumerate(texts)]
+    store = ConversationStore.create(folder / "store", turnlens.read_conversations(rows), encoder=encoder)
+    corpus = read_corpus(store.tables(), folder)
+    return np.array(as_said(corpus, [()] * len(corpus.texts), store, folder).vectors)
