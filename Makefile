@@ -1,4 +1,4 @@
-# Everything a newcomer needs: `make demo`, `make test`, `make lint`, `make docs`, `make bench`, `make fuzz`; and for research
+# Everything a newcomer needs: `make demo`, `make test`, `make test-all`, `make lint`, `make docs`, `make bench`, `make fuzz`; and for research
 # `make encoder`, `make release`, `make reproduce`.
 PYTHON ?= python3
 VENV ?= .venv
@@ -13,7 +13,7 @@ MINUTES ?= 10
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: demo test lint format docs bench fuzz encoder reproduce release clean
+.PHONY: demo test test-slow test-all lint format docs bench fuzz encoder reproduce release clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -23,9 +23,15 @@ $(INSTALLED): pyproject.toml constraints.txt
 demo: $(INSTALLED)
 	$(BIN)/turnlens demo --output demo-output --force
 
-# A process for each core, but each takes up to 2 GB. All tests, or those in TESTS.
+# Two processes, each of which takes up to 2 GB. All quick tests, or those in TESTS.
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal -rs $(TESTS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -rs -m "not slow" $(TESTS)
+
+# Those that start processes, train from end to end, or need a browser, Ray, notebooks or benchmarks.
+test-slow: $(INSTALLED)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -rs -m slow $(TESTS)
+
+test-all: test test-slow
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

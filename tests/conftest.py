@@ -31,17 +31,9 @@ from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.transformer import transformer_of
 from turnlens.papers.triple_encoders.views import TOKENS, add_views
 
-# More make small tensors slower, and tests in parallel get in each other's way.
-
-
-@pytest.hookimpl(optionalhook=True)  # pytest-xdist need not be there
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One process more than there are cores, since some tests wait for servers, Ray or a browser."""
-    return (os.cpu_count() or 1) + 1
-
-
 FORWARD = modules.Transformer.forward
 
+# More make small tensors slower, and tests in parallel get in each other's way.
 torch.set_num_threads(int(os.environ.get("TURNLENS_TEST_THREADS", "1")))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,8 +15,7 @@ MODULES = {"quick.py"}  # what scripts share
 LEFT_OUT = {"bench_ray.py", "kill_ray.py", "kill_store.py", "kill_service.py"}
 SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py") if path.name not in MODULES | LEFT_OUT)
 
-# Some minutes of processor time, which CI has and whoever waits for `make test` has not.
-pytestmark = pytest.mark.skipif("CI" not in os.environ, reason="run by CI (CI=1), or by make bench QUICK=1")
+pytestmark = pytest.mark.slow  # some minutes of processor time
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -21,8 +20,7 @@ def test_is_kept_without_outputs(notebook: Path) -> None:
     assert [cell for cell in cells if cell.get("outputs") or cell.get("execution_count")] == []
 
 
-# Two minutes of processor time, which CI has and whoever waits for `make test` has not.
-@pytest.mark.skipif("CI" not in os.environ, reason="run by CI (CI=1), or by pytest --nbmake examples")
+@pytest.mark.slow  # two minutes of processor time
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_runs(notebook: Path, tmp_path: Path) -> None:
     for module in ("nbmake", "ipykernel"):

@@ -1,0 +1,24 @@
+"""The examples in docstrings give what they show."""
+
+from __future__ import annotations
+
+import doctest
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import turnlens
+
+SOURCE = Path(turnlens.__file__).parent
+WITH_EXAMPLES = [path for path in sorted(SOURCE.rglob("*.py")) if ">>> " in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: path.relative_to(SOURCE).as_posix())
+def test_examples_give_what_they_show(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # of files that examples write
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    module = import_module(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+    results = doctest.testmod(module)
+    assert results.attempted > 0
+    assert results.failed == 0
