@@ -25,7 +25,7 @@ from unittest import mock
 import numpy as np
 
 from quick import add_quick, output_of
-from turnlens._utils.memory import keep_little_free_memory
+from turnlens._utils.processes import keep_little_free_memory
 from turnlens.store import ConversationStore, indexing
 from turnlens.store.encoding import StoreEncoder
 

@@ -35,9 +35,8 @@ from scipy.stats import spearmanr
 
 import turnlens
 from quick import add_quick, data_folder, is_quick, results_file
-from turnlens._utils.bootstrap import bootstrap_interval
 from turnlens._utils.files import atomic_path
-from turnlens._utils.vectors import unit_vectors
+from turnlens._utils.vectors import bootstrap_interval, unit_vectors
 from turnlens.data.drawing import draw_conversations
 from turnlens.encoders.context_projection import ContextProjection, fit_context_projection
 from turnlens.encoders.conversation_encoder import ConversationEncoder

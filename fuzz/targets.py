@@ -28,7 +28,6 @@ from fuzz.requests import bodies, check_request, many_values
 TESTS = Path(__file__).parents[1] / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "data")]
 from samples import SAMPLES  # noqa: E402
-
 from tiny_encoder import save_tiny_encoder  # noqa: E402
 
 _PAIR = {"premise": "a", "hypothesis": "b", "label": "entailment"}

@@ -27,7 +27,7 @@ from typer.testing import CliRunner
 import turnlens
 from assistant_export import write_observations
 from tiny_encoder import save_random_encoder
-from turnlens._utils.names import DEFAULT_METHOD
+from turnlens._utils.registries import DEFAULT_METHOD
 from turnlens.cli.main import app
 from turnlens.cli.options import parse_settings
 from turnlens.encoders import loading

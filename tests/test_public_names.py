@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 import turnlens
-from turnlens._utils.extensions import GROUP
+from turnlens._utils.registries import GROUP
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -1,8 +1,8 @@
 # What `turnlens.extending` offers, at run time as well (see extending.py).
 
-from ._utils.bootstrap import bootstrap_interval as bootstrap_interval
-from ._utils.settings import Settings as Settings
-from ._utils.settings import check_positive as check_positive
+from ._utils.arguments import Settings as Settings
+from ._utils.arguments import check_positive as check_positive
+from ._utils.vectors import bootstrap_interval as bootstrap_interval
 from .encoders.forward import encode_sliced as encode_sliced
 from .encoders.forward import full_precision as full_precision
 from .encoders.forward import sliced_means as sliced_means

@@ -32,7 +32,7 @@ def install(folder: Path, name: str, module: str) -> None:
 COMMANDS = """
 import json, sys
 from typer.testing import CliRunner
-from turnlens._utils.names import METHODS
+from turnlens._utils.registries import METHODS
 from turnlens.cli.main import app
 done = [CliRunner().invoke(app, words) for words in json.loads(sys.argv[1])]
 shown = [{"code": one.exit_code, "stdout": one.stdout, "output": one.output} for one in done]

@@ -13,7 +13,7 @@ import datasets
 import pytest
 
 from tests.cli.command_line import succeed
-from turnlens._utils import names
+from turnlens._utils import registries
 
 # Runs a command in a fresh process; its last line of output says which of these modules it imported.
 _SCRIPT = """
@@ -131,6 +131,6 @@ def test_a_few_messages_are_labelled_without_an_encoder(
 
 
 def test_what_the_tables_of_names_lead_to_has_these_names() -> None:
-    assert all(task.name == name for name, task in names.TASKS.items())
-    assert set(names.PUBLISHED) <= set(names.METHODS)
-    assert all(issubclass(recipe, names.METHODS[name]) for name, recipe in names.PUBLISHED.items())
+    assert all(task.name == name for name, task in registries.TASKS.items())
+    assert set(registries.PUBLISHED) <= set(registries.METHODS)
+    assert all(issubclass(recipe, registries.METHODS[name]) for name, recipe in registries.PUBLISHED.items())

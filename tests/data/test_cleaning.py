@@ -6,8 +6,8 @@ from pathlib import Path
 
 import datasets
 import pytest
-from chat_cases import chat, write_jsonl
 
+from chat_cases import chat, write_jsonl
 from turnlens.data.cleaning import drop_empty_messages, keep_long_enough, merge_consecutive_messages
 from turnlens.data.conversations import read_conversations
 

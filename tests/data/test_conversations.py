@@ -14,9 +14,9 @@ import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from chat_cases import chat, write_jsonl
 
 import turnlens.data.conversations as conversations_module
+from chat_cases import chat, write_jsonl
 from turnlens.data.conversations import read_conversations
 from turnlens.errors import ConversationError
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_cases import chat, read_jsonl, write_jsonl
 
+from chat_cases import chat, read_jsonl, write_jsonl
 from turnlens._utils.files import only_writer
 from turnlens.data.conversations import convert_conversations, read_conversations
 from turnlens.errors import ConversationError

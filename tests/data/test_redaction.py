@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from chat_cases import write_jsonl
 from format_cases import without_none
-
 from turnlens.data.conversations import convert_conversations, read_conversations
 from turnlens.data.personal import bank_numbers
 from turnlens.data.personal import phones as telephone

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datasets
 import pytest
-from chat_cases import chat
 
+from chat_cases import chat
 from turnlens.data.splitting import split_conversations
 
 

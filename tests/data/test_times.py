@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from format_cases import read, without_none, write
 
+from format_cases import read, without_none, write
 from turnlens.data.conversations import read_conversations
 from turnlens.errors import ConversationError
 

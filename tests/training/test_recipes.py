@@ -5,7 +5,7 @@ from dataclasses import asdict
 import pytest
 
 import turnlens
-from turnlens._utils.names import PUBLISHED
+from turnlens._utils.registries import PUBLISHED
 from turnlens.encoders.folders import BASE_ENCODER, DEFAULT_ENCODER
 from turnlens.papers.adaptation import Adaptation
 from turnlens.papers.baselines.recipes import Siamese

@@ -10,7 +10,7 @@ import pytest
 from safetensors import SafetensorError
 
 from turnlens._utils.files import atomic_path, check_file, check_folder, existing_file, only_writer
-from turnlens._utils.optional import require
+from turnlens._utils.registries import require
 
 
 def test_a_file_appears_only_when_complete(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_bytes
 
 from filelock import FileLock, Timeout
 
@@ -26,17 +27,17 @@ _SIGNS_OF_A_FULL_DISK = (
 
 
 def is_standard(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is ``-``, which stands for the standard input or output."""
+    """Return true for ``-``, the standard input or output."""
     return str(path) == "-"
 
 
-def tells_of_a_full_disk(error: BaseException) -> bool:
-    """Whether an error, of whatever library, comes from a disk without free space."""
+def is_disk_full(error: BaseException) -> bool:
+    """Return true if an error, of any library, comes from a disk without free space."""
     return any(sign in str(error) for sign in _SIGNS_OF_A_FULL_DISK)
 
 
 def is_url(path: str | os.PathLike[str]) -> bool:
-    """Whether this is a URL, such as ``s3://bucket/key``, and not a path."""
+    """Return true for a URL, such as ``s3://bucket/key``."""
     return "://" in str(path)
 
 
@@ -59,7 +60,7 @@ def check_file(path: str | os.PathLike[str], force: bool = False, endings: Colle
         return path
     if endings and path.suffix.lower() not in endings:
         raise ValueError(f"{path}: expected a name ending in {', '.join(endings)}")
-    put_in_order(_behind_link(path))
+    put_in_order(_link_target(path))
     if path.is_dir() or not path.name:
         raise IsADirectoryError(f"{path} is a folder: give the name of a file")
     if path.exists() and not force:
@@ -76,8 +77,8 @@ def check_folder(
     Args:
         path: The path that a user gave.
         force: Let a model be overwritten.
-        kind: What is written instead of a model, for messages.
-        signs: The files by which it is known.
+        kind: The name of the thing that is written, for messages.
+        signs: The files that such a folder has.
 
     Raises:
         FileExistsError: The folder is a model and ``force`` is false, or it holds something else.
@@ -88,7 +89,7 @@ def check_folder(
     path = Path(path)
     if path.name in ("", ".."):
         raise ValueError(f"{path} is not the name of a folder to write: give one, such as {path / kind}")
-    put_in_order(_behind_link(path))
+    put_in_order(_link_target(path))
     if path.exists() and not path.is_dir():
         raise NotADirectoryError(f"{path} is a file: expected the name of a folder")
     if path.is_dir() and any(path.iterdir()):
@@ -112,8 +113,8 @@ def existing_file(path: str | os.PathLike[str], expected: str) -> Path:
     """Return ``path`` if it is a file.
 
     Args:
-        path: What a user gave.
-        expected: What the file should hold, for the message.
+        path: The path that a user gave.
+        expected: The content that is needed, for the message.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -146,7 +147,7 @@ def only_writer(output: str | os.PathLike[str]) -> Iterator[None]:
         problem = f"{output} is being written by {owner or 'another process'}: wait for it, or choose another name"
         raise BlockingIOError(problem) from None
     try:
-        with _naming_a_full_disk(output):
+        with _disk_full_named(output):
             file.write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
             yield
     finally:
@@ -155,11 +156,11 @@ def only_writer(output: str | os.PathLike[str]) -> Iterator[None]:
 
 
 @contextmanager
-def _naming_a_full_disk(output: Path) -> Iterator[None]:
+def _disk_full_named(output: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if tells_of_a_full_disk(error):
+        if is_disk_full(error):
             raise OSError(f"{output} cannot be written: the disk is full, or a quota is used up") from error
         raise
 
@@ -179,10 +180,10 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         with _to_standard_output() as temporary:
             yield temporary
         return
-    path = _behind_link(path)
+    path = _link_target(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     put_in_order(path)
-    with _naming_a_full_disk(path), _workspace(path) as workspace:
+    with _disk_full_named(path), _workspace(path) as workspace:
         replaced = workspace / "replaced"
         temporary = workspace / "new" / path.name
         temporary.parent.mkdir()
@@ -238,7 +239,7 @@ def _workspace_prefix(path: Path) -> str:
     return f".{path.name}.writing-"
 
 
-def _behind_link(path: str | os.PathLike[str]) -> Path:
+def _link_target(path: str | os.PathLike[str]) -> Path:
     path = Path(path)
     return path.resolve() if path.is_symlink() else path
 
@@ -263,3 +264,25 @@ def _give_usual_rights(written: Path) -> None:
     mode = probe.stat().st_mode
     for file in files:
         file.chmod(mode)
+
+
+_KEY_BYTES = 32
+
+
+def load_or_create_key(path: Path) -> bytes:
+    """Return the random key in a private file, which is made if it is missing.
+
+    Callers hold a lock while it may be missing, so that no two processes make different keys.
+
+    Raises:
+        ValueError: The file holds something else.
+    """
+    if not path.exists():
+        descriptor, new = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # which is private
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(token_bytes(_KEY_BYTES))
+        Path(new).replace(path)
+    key = path.read_bytes()
+    if len(key) != _KEY_BYTES:
+        raise ValueError(f"{path}: found {len(key)} bytes; expected a key of {_KEY_BYTES}: copy it back from a backup")
+    return key

@@ -55,37 +55,37 @@ def set_quiet(quiet: bool) -> None:
 
 
 def shows_progress() -> bool:
-    """Whether progress should be shown and there is a terminal to show it on."""
+    """Return true if progress is wanted and there is a terminal to show it on."""
     return error_console.is_terminal and not _quiet
 
 
 def note(text: str) -> None:
-    """Report what has been done, on the error stream, so that results can be piped."""
+    """Print a note on the error stream, so that results can be piped."""
     if not _quiet:
         error_console.print(text, soft_wrap=True)
 
 
 def log_handler() -> logging.Handler:
-    """A handler that shows log messages on the error stream."""
+    """Return a handler that shows log messages on the error stream."""
     return RichHandler(logging.NOTSET, error_console, show_time=False, show_path=False)
 
 
 class _ProgressBar(Progress):
     """A progress bar that, where there is no terminal, writes a line now and then."""
 
-    _told_at = 0.0
+    _reported_at = 0.0
 
     @override
     def start(self) -> None:
         super().start()
-        self._told_at = time.monotonic()
+        self._reported_at = time.monotonic()
 
     @override
     def update(self, task_id: TaskID, **changes: Any) -> None:
         super().update(task_id, **changes)
         task = self._tasks[task_id]
-        if self.disable and task.visible and time.monotonic() - self._told_at >= _SECONDS_PER_LINE:
-            self._told_at = time.monotonic()
+        if self.disable and task.visible and time.monotonic() - self._reported_at >= _SECONDS_PER_LINE:
+            self._reported_at = time.monotonic()
             note(f"{task.description}: {task.completed:,.0f}" + (f" of {task.total:,.0f}" if task.total else ""))
 
     @override

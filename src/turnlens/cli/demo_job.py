@@ -9,7 +9,7 @@ from typing import Any
 from datasets import Dataset
 
 from turnlens._utils.files import atomic_path, check_file, check_folder
-from turnlens._utils.names import DEFAULT_METHOD
+from turnlens._utils.registries import DEFAULT_METHOD
 from turnlens.data.conversations import read_conversations
 from turnlens.data.messages import texts_of
 from turnlens.data.sample_corpus import sample_conversations

@@ -152,7 +152,7 @@ def write_sample_report(folder: Path) -> bool:
     Returns:
         Whether it was written; without the extra it is not.
     """
-    from turnlens._utils.optional import require
+    from turnlens._utils.registries import require
 
     try:
         for module in ("lancedb", "graspologic_native", "openTSNE"):

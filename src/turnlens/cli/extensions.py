@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from turnlens._utils.extensions import Table
+from turnlens._utils.registries import Table
 
 # Command -> a `typer.Typer` with the commands below it.
 COMMANDS: Table[typer.Typer] = Table({}, "COMMANDS")

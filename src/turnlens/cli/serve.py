@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from turnlens._utils.arguments import did_you_mean
 from turnlens._utils.progress import console, error_console
-from turnlens._utils.spelling import did_you_mean
 from turnlens.cli.options import Model, given, parse_settings
 from turnlens.cli.terminal import TERMINATED, quiet_transformers, use_one_thread
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from turnlens._compat import leave_out_pandas
-from turnlens._utils.memory import keep_little_free_memory
+from turnlens._utils.processes import keep_little_free_memory
 from turnlens._utils.progress import console, note, progress_of
-from turnlens._utils.strict_json import strict_json
+from turnlens._utils.text_values import strict_json
 from turnlens.cli.options import Cache, Data, Model, StoreModel, Where
 from turnlens.cli.reading import Reading, reads_conversations
 from turnlens.cli.tables import print_hits

@@ -9,7 +9,7 @@ from rich.table import Column, Table
 
 from turnlens._utils.files import atomic_path
 from turnlens._utils.progress import console
-from turnlens._utils.strict_json import strict_json
+from turnlens._utils.text_values import strict_json
 
 _COUNTS = ("queries", "pairs", "conversations", "messages")
 

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from turnlens._utils.files import check_folder, is_standard
-from turnlens._utils.levels import LevelName
-from turnlens._utils.names import DEFAULT_METHOD, METHODS, check_method, check_task
 from turnlens._utils.progress import console, note
+from turnlens._utils.registries import DEFAULT_METHOD, METHODS, LevelName, check_method, check_task
 from turnlens.cli.explore import write_sample_report
 from turnlens.cli.options import (
     ConversationLabel,

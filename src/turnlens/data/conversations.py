@@ -25,7 +25,7 @@ from typing_extensions import Unpack
 
 from turnlens._compat import datasets_cache
 from turnlens._utils.files import atomic_path, check_file, discard, is_standard, only_writer, put_in_order
-from turnlens._utils.strict_json import strict_json
+from turnlens._utils.text_values import strict_json
 from turnlens.data.arrow_file import arrow_table, write_arrow
 from turnlens.data.conversation_reader import SkippedRows, read_rows, read_sources
 from turnlens.data.conversation_source import ROW, Given, GivenSource, in_python

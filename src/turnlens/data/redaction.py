@@ -14,8 +14,8 @@ from typing import Any
 from filelock import FileLock
 
 from turnlens._compat import datasets_cache
-from turnlens._utils.kept_key import kept_key
-from turnlens._utils.texts import listed
+from turnlens._utils.arguments import require_list
+from turnlens._utils.files import load_or_create_key
 from turnlens.data.personal.bank_numbers import cards, ibans
 from turnlens.data.personal.names import names_finder
 from turnlens.data.personal.persons import model_version, persons_finder
@@ -60,7 +60,7 @@ class Redaction:
     id_key: bytes | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        unknown = [name for name in listed(self.patterns, "patterns") if name not in PATTERNS]
+        unknown = [name for name in require_list(self.patterns, "patterns") if name not in PATTERNS]
         if unknown or not (self.patterns or self.names or self.persons):
             actual = f"found {unknown[0]!r}" if unknown else "found nothing"
             expected = f"some of {', '.join(PATTERNS)}, names=FILE, persons=MODEL, separated by commas"
@@ -112,7 +112,7 @@ class Redaction:
         file = datasets_cache() / "turnlens-ids.key"
         file.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{file}.lock"):
-            return kept_key(file)
+            return load_or_create_key(file)
 
     def __getstate__(self) -> dict[str, Any]:
         """Workers on other machines have the same secret."""

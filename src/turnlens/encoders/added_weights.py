@@ -9,7 +9,7 @@ from safetensors import safe_open
 from sentence_transformers import SentenceTransformer
 from torch import nn
 
-from turnlens._utils.names import ADDED_WEIGHTS
+from turnlens._utils.registries import ADDED_WEIGHTS
 
 
 def restore_added_weights(encoder: SentenceTransformer, weights: str | os.PathLike[str]) -> None:

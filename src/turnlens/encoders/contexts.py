@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sentence_transformers import SentenceTransformer
 
-from turnlens._utils.texts import listed
+from turnlens._utils.arguments import require_list
 from turnlens._utils.vectors import unit_vectors
 from turnlens.encoders.messages import encode_messages
 
@@ -23,7 +23,7 @@ def joined_context(texts: Sequence[str], separator_token: str | None) -> str:
         texts: The turns, oldest first.
         separator_token: ``encoder.tokenizer.sep_token``.
     """
-    return (f" {separator_token} " if separator_token else "\n").join(listed(texts, "texts"))
+    return (f" {separator_token} " if separator_token else "\n").join(require_list(texts, "texts"))
 
 
 @contextmanager

@@ -76,11 +76,11 @@ class ConversationEncoder(SentenceTransformer):
             truncate_dim=encoder.truncate_dim,
         )
 
-    def copied(self) -> ConversationEncoder:
+    def clone(self) -> ConversationEncoder:
         """The same encoder with weights of its own, so that what it learns leaves this one as it is."""
         return copy.deepcopy(self)
 
-    def beside(self) -> ConversationEncoder:
+    def shallow_copy(self) -> ConversationEncoder:
         """An encoder with the same modules, to which a head or a centre can be added that this one does not have."""
         return copy.copy(self)
 

@@ -11,8 +11,8 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from turnlens._utils.names import check_pooling
 from turnlens._utils.progress import progress_of
+from turnlens._utils.registries import check_pooling
 from turnlens.data.messages import Messages
 from turnlens.encoders.after_pooling import after_pooling
 from turnlens.encoders.centre import Centre

@@ -16,8 +16,8 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 from turnlens._utils.files import atomic_path, is_standard
+from turnlens._utils.processes import RunFolder
 from turnlens._utils.progress import progress_of
-from turnlens._utils.runs import RunFolder
 from turnlens.data.fingerprint import fingerprint
 from turnlens.data.messages import texts_of
 from turnlens.encoders.contexts import encode_contexts

@@ -10,7 +10,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 
-from turnlens._utils.names import PUBLISHED_PROMPTS
+from turnlens._utils.registries import PUBLISHED_PROMPTS
 from turnlens.encoders.conversation_encoder import ConversationEncoder, DamagedPart
 from turnlens.encoders.folders import BASE_ENCODER, DEFAULT_ENCODER, PACKAGE, SHIPPED, encoder_folder, packaged_folder
 from turnlens.encoders.identity import set_encoder_source

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from turnlens._utils.arguments import require_list
 from turnlens._utils.progress import progress_bar
-from turnlens._utils.texts import listed
 from turnlens._utils.vectors import embed_distinct
 from turnlens.encoders.quick import QuickEncoder
 
@@ -48,7 +48,7 @@ def encode_messages(
         ValueError: The encoder has no such prompt, or an unknown ``dtype``.
         TypeError: A single text, or an item that is no text.
     """
-    texts = listed(texts, "texts")
+    texts = require_list(texts, "texts")
     if not texts:
         return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
     if isinstance(encoder, QuickEncoder):

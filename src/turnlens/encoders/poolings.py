@@ -10,7 +10,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from turnlens._utils.names import POOLINGS
+from turnlens._utils.registries import POOLINGS
 from turnlens.data.messages import Messages
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from turnlens._compat import datasets_cache
 from turnlens._utils.files import atomic_path
-from turnlens._utils.names import REPLY_MODELS
+from turnlens._utils.registries import REPLY_MODELS
 from turnlens._utils.vectors import FloatArray, unit_vectors
 from turnlens.encoders import quick as quick_file
 from turnlens.encoders.folders import places_of

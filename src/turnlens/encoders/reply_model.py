@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from typing_extensions import override
 
-from turnlens._utils.names import REPLY_MODELS
+from turnlens._utils.registries import REPLY_MODELS
 from turnlens._utils.vectors import unit_vectors
 from turnlens.encoders.composed_context import ComposedContext
 from turnlens.encoders.messages import encode_messages

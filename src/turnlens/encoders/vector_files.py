@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from turnlens._utils.csv_cells import without_formula
 from turnlens._utils.files import atomic_path, check_file, is_standard
+from turnlens._utils.text_values import without_formula
 from turnlens.formats.input_files import check_apart
 
 _VECTOR = "vector"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from turnlens._utils.bootstrap import paired_bootstrap_p
-from turnlens._utils.vectors import FloatArray
+from turnlens._utils.vectors import FloatArray, paired_bootstrap_p
 
 
 class PerQuery(Protocol):

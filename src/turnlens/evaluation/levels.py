@@ -9,7 +9,7 @@ from typing import Any
 
 from sentence_transformers import SentenceTransformer
 
-from turnlens._utils.levels import LevelName
+from turnlens._utils.registries import LevelName
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.evaluation.conversations.labelled import EmbeddedConversations, EncodeConversations, embed_labelled
 from turnlens.evaluation.replies.sequences import EmbeddedSequences

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from turnlens._utils.bootstrap import bootstrap_interval
-from turnlens._utils.vectors import FloatArray
+from turnlens._utils.vectors import FloatArray, bootstrap_interval
 from turnlens.evaluation.scoring import percent
 
 

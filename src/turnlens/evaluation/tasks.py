@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnlens._utils.names import TASKS, check_task
+from turnlens._utils.registries import TASKS, check_task
 from turnlens.evaluation.task import Task
 
 __all__ = ["TASKS", "find_task"]

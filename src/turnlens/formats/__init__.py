@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnlens._utils.extensions import Table
+from turnlens._utils.registries import Table
 from turnlens.formats.format import Format
 
 _HERE = "turnlens.formats"

@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import mean
 from typing import Any
 
-from turnlens._utils.durations import are_durations, minutes_of
+from turnlens._utils.text_values import are_durations, minutes_of
 from turnlens.formats.column_names import plain_name, tells_how_long, words_of
 from turnlens.formats.message_times import DateOrder, moment
 from turnlens.formats.source_file import BadRow

@@ -8,8 +8,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from turnlens._utils.spelling import did_you_mean
-from turnlens._utils.texts import listed
+from turnlens._utils.arguments import did_you_mean, require_list
 from turnlens.formats.column_names import PLACES, TIMES, is_clock, is_date, plain_name, tells_when
 from turnlens.formats.message_times import DateOrder, moment
 from turnlens.formats.source_file import BadRow
@@ -55,7 +54,7 @@ class Columns:
     time_is_guessed: bool = False
 
     def __post_init__(self) -> None:
-        listed(self.ignore, "ignore")
+        require_list(self.ignore, "ignore")
         if self.answer and self.speaker:
             raise ValueError("columns: a row with an answer is by the user and the assistant; leave out the speaker")
 

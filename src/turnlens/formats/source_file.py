@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeVar, cast
 
-from turnlens._utils.csv_cells import with_formula
+from turnlens._utils.text_values import with_formula
 from turnlens.errors import ConversationError
 from turnlens.formats.archives import shown
 from turnlens.formats.folders import size_of

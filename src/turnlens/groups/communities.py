@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from turnlens._utils.optional import require
+from turnlens._utils.registries import require
 from turnlens._utils.vectors import IntArray
 
 _ITERATIONS = 10  # of Leiden: more hardly raise modularity

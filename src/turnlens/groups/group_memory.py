@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from turnlens._utils.files import atomic_path
-from turnlens._utils.names import GROUPS_FILE
+from turnlens._utils.registries import GROUPS_FILE
 from turnlens._utils.vectors import FloatArray, IntArray
 from turnlens.encoders.context_projection import ContextProjection
 from turnlens.groups.answer_guess import AnswerGuess

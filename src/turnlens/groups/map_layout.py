@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from turnlens._utils.optional import require
+from turnlens._utils.registries import require
 from turnlens._utils.vectors import FloatArray
 from turnlens.groups.communities import neighbour_graph
 

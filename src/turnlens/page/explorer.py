@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
-from turnlens._utils.optional import require
+from turnlens._utils.registries import require
 from turnlens.data.conversation_source import Given
 from turnlens.groups.group_settings import Granularity, GroupSettings
 from turnlens.page.live_report import LiveReport

@@ -30,7 +30,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from typing_extensions import override
 
 from turnlens._compat import loaded_from
-from turnlens._utils.settings import check_positive
+from turnlens._utils.arguments import check_positive
 from turnlens.data.fingerprint import fingerprint
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.identity import encoder_source
@@ -75,7 +75,7 @@ class Adaptation(Schedule, Recipe):
         if isinstance(conversations, Path):
             raise ValueError(f"{conversations} holds vectors, an adaptation reads texts: give the conversations")
         runs_in_bf16(self)  # refuses what would be slow
-        return TrainingState(encoder, encoder.copied(), conversations, fingerprint(conversations))
+        return TrainingState(encoder, encoder.clone(), conversations, fingerprint(conversations))
 
     @override
     def steps(self, state: TrainingState) -> Sequence[Step]:

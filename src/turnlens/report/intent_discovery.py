@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from turnlens._utils.optional import require
 from turnlens._utils.progress import progress_bar
+from turnlens._utils.registries import require
 from turnlens._utils.vectors import FloatArray, IntArray
 from turnlens.data.messages import Conversations, document, labelled_messages
 from turnlens.errors import ConversationError

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from turnlens._utils.durations import are_durations, minutes_of
+from turnlens._utils.text_values import are_durations, minutes_of
 from turnlens.formats.call_sessions import SUMMED
 from turnlens.formats.column_names import tells_how_long
 from turnlens.store.records import TIME_NAMES

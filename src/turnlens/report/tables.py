@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from turnlens._utils.csv_cells import without_formula
 from turnlens._utils.files import atomic_path, check_file
+from turnlens._utils.text_values import without_formula
 from turnlens._utils.vectors import BoolArray
 from turnlens.groups.group_memory import Kind
 from turnlens.report.corpus import DURATION

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from turnlens._utils.optional import require
+from turnlens._utils.registries import require
 
 _CPUS_OF_AN_ACTOR = 4
 _STARTS = 3

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from typing_extensions import Unpack
 
-from turnlens._utils.optional import require
+from turnlens._utils.registries import require
 from turnlens.data.conversation_reader import SkippedRows
 from turnlens.data.read_options import ReadingOptions, ReadOptions
 from turnlens.formats.input_files import Paths

@@ -13,8 +13,8 @@ from threading import Thread
 from typing import Any
 
 from turnlens._compat import raised_in_worker
-from turnlens._utils.optional import require
 from turnlens._utils.progress import error_console, log_handler, note
+from turnlens._utils.registries import require
 from turnlens.scale.cluster import Actors, cluster
 
 _RESTARTS = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from turnlens._utils.optional import require
+from turnlens._utils.registries import require
 
 if TYPE_CHECKING:
     from turnlens.service.app import create_app

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from turnlens._utils.texts import listed
+from turnlens._utils.arguments import require_list
 from turnlens.formats.input_files import is_paths
 from turnlens.store.adding import add_batch, batches, delete_conversations
 from turnlens.store.annotations import (
@@ -227,7 +227,7 @@ class ConversationStore(StoreReader):
         """
         from turnlens.store.labelled_rows import annotations_of, labelled_rows, rows_in
 
-        rows = labelled_rows(data, listed(labels, "labels"))
+        rows = labelled_rows(data, require_list(labels, "labels"))
         with self._changes() as changes:
             given = annotations_of(rows_in(changes.tables, rows))
             kept = read_annotations(self.path)
@@ -273,7 +273,7 @@ class ConversationStore(StoreReader):
             StoreError: As for `add`.
             TypeError: A single id was given, not a list.
         """
-        ids = list(dict.fromkeys(listed(ids, "ids")))
+        ids = list(dict.fromkeys(require_list(ids, "ids")))
         with self._changes() as changes:
             forget_annotations(self.path, ids)
             return delete_conversations(changes, ids)
@@ -296,7 +296,7 @@ class ConversationStore(StoreReader):
             StoreError: As for `add`.
             TypeError: As for `delete`.
         """
-        ids = list(dict.fromkeys(listed(ids, "ids")))
+        ids = list(dict.fromkeys(require_list(ids, "ids")))
         with self._changes() as changes:
             forget_annotations(self.path, ids)
             return erase(self.path, changes, ids, progress)

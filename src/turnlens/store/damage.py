@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from turnlens._utils.files import tells_of_a_full_disk
+from turnlens._utils.files import is_disk_full
 from turnlens.errors import error_line, is_out_of_memory
 from turnlens.store.state import StoreError, StoreLockedError, not_permitted, state_stamp
 
@@ -42,7 +42,7 @@ def naming_damage(store: Path, stamp: Stamp = None, passing: tuple[type[Exceptio
         if stamp is not None and stamp != state_stamp(store):
             raise StoreLockedError(f"{store} was rewritten while it was being read: read it again") from error
         said = _PLACE_IN_SOURCES.sub("", error_line(error))
-        if tells_of_a_full_disk(error):
+        if is_disk_full(error):
             raise StoreError(
                 f"the disk of {store} is full ({said}); the store is sound: free some space and do the same again"
             ) from error

@@ -18,7 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from turnlens._utils.files import atomic_path
-from turnlens._utils.names import GROUPS_FILE
+from turnlens._utils.registries import GROUPS_FILE
 from turnlens.store.adding import delete_conversations
 from turnlens.store.damage import naming_damage
 from turnlens.store.indexing import RETENTION, tidy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from turnlens._utils.kept_key import kept_key
+from turnlens._utils.files import load_or_create_key
 from turnlens.errors import error_line
 from turnlens.store.opening import folder_of
 from turnlens.store.state import LOCK_SECONDS, not_permitted, writer_lock
@@ -26,10 +26,10 @@ def id_key(path: str | os.PathLike[str]) -> bytes:
     file = path / _FILE
     try:
         if file.exists():
-            return kept_key(file)
+            return load_or_create_key(file)
         check_free(path)
         path.mkdir(parents=True, exist_ok=True)
         with writer_lock(path, LOCK_SECONDS):
-            return kept_key(file)
+            return load_or_create_key(file)
     except PermissionError as error:
         raise not_permitted(path, error_line(error)) from None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from turnlens._utils.memory import give_back_memory
+from turnlens._utils.processes import give_back_memory
 from turnlens.store.damage import naming_damage
 from turnlens.store.lance_table import LanceTable, Tables
 from turnlens.store.state import IndexFacts

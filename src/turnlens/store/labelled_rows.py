@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from turnlens._utils.csv_cells import with_formula
-from turnlens._utils.spelling import did_you_mean
+from turnlens._utils.arguments import did_you_mean
+from turnlens._utils.text_values import with_formula
 from turnlens.data.conversation_source import Given, GivenSource
 from turnlens.errors import BadRowError, ConversationError
 from turnlens.formats.damaged_files import DAMAGE, damage_of

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from turnlens._utils.optional import require
+from turnlens._utils.registries import require
 from turnlens.store.damage import Stamp, naming_damage
 from turnlens.store.filters import SQL
 from turnlens.store.records import vectors_of

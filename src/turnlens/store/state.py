@@ -20,8 +20,8 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from turnlens._utils.arguments import check_types
 from turnlens._utils.files import atomic_path
-from turnlens._utils.settings import check_types
 from turnlens.errors import error_line
 
 _SCHEMA = 1

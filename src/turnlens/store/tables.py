@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from turnlens._compat import lighten_lancedb
-from turnlens._utils.optional import require
+from turnlens._utils.registries import require
 from turnlens.store.damage import naming_damage
 from turnlens.store.lance_table import LanceTable, Tables
 from turnlens.store.records import conversation_schema, message_schema

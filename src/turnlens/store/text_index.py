@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from turnlens._utils.optional import require
+from turnlens._utils.registries import require
 from turnlens.data.languages import language_of
 from turnlens.store.lance_table import Tables
 

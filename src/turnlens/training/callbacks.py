@@ -20,7 +20,7 @@ from typing_extensions import override
 
 from turnlens._compat import restore_unlogged_loss, unlogged_loss
 from turnlens._utils.files import atomic_path
-from turnlens._utils.memory import give_back_memory
+from turnlens._utils.processes import give_back_memory
 from turnlens._utils.progress import note, progress_bar
 from turnlens.training.checkpoints import save_loss
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 
-from turnlens._utils.bootstrap import bootstrap_interval
-from turnlens._utils.vectors import FloatArray
+from turnlens._utils.vectors import FloatArray, bootstrap_interval
 from turnlens.data.messages import Messages
 from turnlens.training.apart import add_learned
 from turnlens.training.held_out import HeldOut, compare_figures

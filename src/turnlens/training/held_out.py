@@ -16,8 +16,7 @@ import torch
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
-from turnlens._utils.bootstrap import bootstrap_interval
-from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
+from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, bootstrap_interval, unit_vectors
 from turnlens.data.messages import Messages
 from turnlens.encoders.reply_head import ReplyHead
 from turnlens.training.collators.texts import text_key

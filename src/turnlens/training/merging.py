@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from sentence_transformers import SentenceTransformer
 
 import turnlens
+from turnlens._utils.arguments import refuse_single
 from turnlens._utils.files import check_folder
-from turnlens._utils.texts import refuse_single
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.identity import encoder_source
 from turnlens.encoders.loading import as_encoder, load_encoder

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from turnlens._utils.files import put_in_order
-from turnlens._utils.runs import RunFolder, process_state
+from turnlens._utils.processes import RunFolder, process_state
 from turnlens.training.state import TrainingState, done_steps
 
 

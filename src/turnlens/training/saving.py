@@ -9,7 +9,7 @@ from typing import Any
 from sentence_transformers import SentenceTransformer
 
 from turnlens._utils.files import atomic_path
-from turnlens._utils.names import REPLY_MODELS
+from turnlens._utils.registries import REPLY_MODELS
 from turnlens.encoders.added_weights import added_modules
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.identity import set_encoder_source

@@ -14,8 +14,8 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 
 import turnlens
 from turnlens._utils.files import check_folder
-from turnlens._utils.names import DEFAULT_METHOD, METHODS, PUBLISHED
-from turnlens._utils.runs import process_state
+from turnlens._utils.processes import process_state
+from turnlens._utils.registries import DEFAULT_METHOD, METHODS, PUBLISHED
 from turnlens.data.conversation_source import Given
 from turnlens.data.conversations import read_conversations
 from turnlens.encoders.conversation_encoder import ConversationEncoder

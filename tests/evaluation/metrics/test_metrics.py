@@ -131,7 +131,7 @@ def test_bootstrap_is_a_function_of_its_seed_and_of_chunks_only_in_memory(monkey
     values = np.arange(7.0)
     assert bootstrap_interval(values, seed=1) == bootstrap_interval(values, seed=1)
     assert bootstrap_interval(values, seed=1, resamples=50) != bootstrap_interval(values, seed=2, resamples=50)
-    monkeypatch.setattr("turnlens._utils.bootstrap._CHUNK", 20)
+    monkeypatch.setattr("turnlens._utils.vectors._CHUNK", 20)
     low, high = bootstrap_interval(values, seed=1)
     assert 0 <= low < values.mean() < high <= 6
 

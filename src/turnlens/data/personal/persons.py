@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from turnlens._utils.optional import require
+from turnlens._utils.registries import require
 from turnlens.data.personal.spans import Finder, Span
 
 _PERSON = "PERSON"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnlens._utils.bootstrap import bootstrap_interval, mean_rows, paired_bootstrap_p
+from turnlens._utils.vectors import bootstrap_interval, mean_rows, paired_bootstrap_p
 from turnlens.evaluation.metrics.clustering import discovery_figures
 from turnlens.evaluation.metrics.one_query import average_precision, reciprocal_rank
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from turnlens._utils.bootstrap import bootstrap_interval
-from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
+from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, bootstrap_interval
 from turnlens.evaluation.figures import NOT_IN_PERCENT, RANK, RANK_OVER_LENGTHS
 from turnlens.evaluation.replies.sequences import Sequences
 from turnlens.evaluation.scoring import percent

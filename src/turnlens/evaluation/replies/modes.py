@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from turnlens._utils.names import NEXT_MESSAGE_MODES
+from turnlens._utils.registries import NEXT_MESSAGE_MODES
 from turnlens._utils.vectors import FloatArray, IntArray, unit_vectors
 from turnlens.encoders.reply_head import ReplyHead
 from turnlens.encoders.reply_scores import bi_query

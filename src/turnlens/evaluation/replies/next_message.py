@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from turnlens._utils.arguments import require_list
 from turnlens._utils.progress import progress_of
-from turnlens._utils.texts import listed
 from turnlens._utils.vectors import FloatArray, IntArray
 from turnlens.evaluation.levels import REPLY
 from turnlens.evaluation.replies.context_scores import ContextScores
@@ -77,7 +77,7 @@ def evaluate_next_message(
         ConversationError: No length is left.
     """
     served = modes_of(embedded)
-    names = tuple(listed(modes, "modes")) if modes is not None else served.served
+    names = tuple(require_list(modes, "modes")) if modes is not None else served.served
     served.check(names)
     return rank_next_messages(served, names, seed, lengths)
 

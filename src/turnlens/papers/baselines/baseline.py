@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from turnlens._utils.levels import LevelName
+from turnlens._utils.registries import LevelName
 
 Need = Literal["nothing", "encoder", "word_vectors", "model"]
 # What a baseline can do: embed, name clusters (one task), or rank the candidates of a retrieval task.

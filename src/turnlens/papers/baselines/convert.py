@@ -25,8 +25,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, gelu, normalize
 from typing_extensions import override
 
+from turnlens._utils.arguments import require_list
 from turnlens._utils.progress import progress_bar
-from turnlens._utils.texts import listed
 from turnlens.data.cleaning import merge_runs
 from turnlens.data.messages import Conversations, plain_messages
 from turnlens.papers.baselines.corpus import fitted
@@ -211,11 +211,13 @@ class ConveRT:
 
     def encode_contexts(self, contexts: Sequence[Sequence[str]]) -> np.ndarray:
         """The vectors of contexts of one or more turns, oldest first: float32 (contexts, dim), of length 1."""
-        return self._encoded([listed(turns, "contexts") for turns in contexts], lambda batch: self._contexts(batch)[2])
+        return self._encoded(
+            [require_list(turns, "contexts") for turns in contexts], lambda batch: self._contexts(batch)[2]
+        )
 
     def encode_replies(self, texts: Sequence[str]) -> np.ndarray:
         """The vectors of replies: float32 (texts, dim), of length 1."""
-        return self._encoded(listed(texts, "texts"), lambda batch: self._vectors(batch, "reply"))
+        return self._encoded(require_list(texts, "texts"), lambda batch: self._vectors(batch, "reply"))
 
     def _encoded(self, items: Sequence[Any], encode: Callable[[Sequence[Any]], Tensor]) -> np.ndarray:
         fitted(self.network, self)

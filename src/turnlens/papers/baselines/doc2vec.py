@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from turnlens._compat import infer_document
-from turnlens._utils.optional import require
 from turnlens._utils.progress import progress_bar
+from turnlens._utils.registries import require
 from turnlens.data.messages import Conversations, Messages, document
 from turnlens.data.tokens import tokenize
 from turnlens.papers.baselines.corpus import documents, fitted

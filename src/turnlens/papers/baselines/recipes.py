@@ -8,7 +8,7 @@ from typing import ClassVar
 from datasets import Dataset
 from typing_extensions import override
 
-from turnlens._utils.settings import check_positive
+from turnlens._utils.arguments import check_positive
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.papers.baselines.siamese import SiameseLoss, SiameseSettings
 from turnlens.papers.baselines.single_vector import SingleVectorLoss, SingleVectorSettings

@@ -7,7 +7,7 @@ from typing import Any
 
 from sentence_transformers import SentenceTransformer
 
-from turnlens._utils.levels import LevelName
+from turnlens._utils.registries import LevelName
 from turnlens.encoders.loading import load_encoder
 from turnlens.papers.adaptation import Adaptation
 from turnlens.papers.baselines.baseline import Baseline, BaselineInputs, Make

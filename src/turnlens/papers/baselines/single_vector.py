@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 from typing_extensions import override
 
-from turnlens._utils.settings import check_positive
+from turnlens._utils.arguments import check_positive
 from turnlens.encoders.forward import encode_sliced, full_precision, sliced_means, take
 from turnlens.papers import citations
 from turnlens.papers.baselines.siamese import of_previous_turn

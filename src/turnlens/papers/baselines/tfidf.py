@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from turnlens._utils.texts import listed
+from turnlens._utils.arguments import require_list
 from turnlens.data.messages import Conversations
 from turnlens.data.tokens import tokenize
 from turnlens.papers.baselines.corpus import fitted, utterances
@@ -43,7 +43,7 @@ class TfIdf:
     def encode_messages(self, texts: Sequence[str]) -> np.ndarray:
         """Embed texts, float32 (texts, words)."""
         vectorizer = fitted(self.vectorizer, self)
-        texts = listed(texts, "texts")
+        texts = require_list(texts, "texts")
         if not texts:
             return np.zeros((0, len(vectorizer.vocabulary_)), dtype=np.float32)
         return np.asarray(vectorizer.transform(texts).toarray())

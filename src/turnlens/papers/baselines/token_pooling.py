@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from turnlens._utils.arguments import require_list
 from turnlens._utils.progress import progress_bar
-from turnlens._utils.texts import listed
 from turnlens.encoders.forward import encode_sliced
 
 Pooling = Literal["mean", "cls"]
@@ -47,7 +47,7 @@ class TokenPooling:
 
     def encode_messages(self, texts: Sequence[str]) -> np.ndarray:
         """Embed texts, each distinct one once: float32 (texts, dim)."""
-        texts = listed(texts, "texts")
+        texts = require_list(texts, "texts")
         row_of = {text: row for row, text in enumerate(dict.fromkeys(texts))}
         distinct = sorted(row_of, key=len)  # so that texts padded together are of similar length
         embeddings = np.zeros((len(distinct), self.transformer.config.hidden_size), dtype=np.float32)
@@ -62,7 +62,7 @@ class TokenPooling:
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """The number of tokens of each text, special ones not counted."""
-        texts = listed(texts, "texts")
+        texts = require_list(texts, "texts")
         if not texts:
             return []
         return [len(ids) for ids in self.tokenizer(texts, add_special_tokens=False)["input_ids"]]

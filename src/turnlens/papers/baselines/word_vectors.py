@@ -13,9 +13,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from turnlens._utils.optional import require
+from turnlens._utils.arguments import require_list
 from turnlens._utils.progress import progress_bar
-from turnlens._utils.texts import listed
+from turnlens._utils.registries import require
 from turnlens.data.messages import Conversations
 from turnlens.data.tokens import tokenize
 from turnlens.errors import ConversationError
@@ -31,7 +31,7 @@ class _Averaged:
     def encode_messages(self, texts: Sequence[str]) -> np.ndarray:
         """Embed texts, float32 (texts, dim)."""
         known = fitted(self.vectors, self)
-        texts = listed(texts, "texts")
+        texts = require_list(texts, "texts")
         means = np.zeros((len(texts), known.vector_size), dtype=np.float32)
         for row, text in enumerate(texts):
             places = [known.key_to_index[word] for word in tokenize(text) if word in known.key_to_index]

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity, one_hot, pad
 from typing_extensions import override
 
-from turnlens._utils.settings import Settings, check_positive
+from turnlens._utils.arguments import Settings, check_positive
 from turnlens.encoders.forward import full_precision, take
 from turnlens.encoders.rows import encode_rows
 from turnlens.papers import citations

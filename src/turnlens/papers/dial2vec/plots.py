@@ -16,7 +16,7 @@ from sentence_transformers import SentenceTransformer
 from torch.nn.functional import normalize
 
 from turnlens._utils.files import atomic_path, check_file
-from turnlens._utils.optional import require
+from turnlens._utils.registries import require
 from turnlens._utils.vectors import FloatArray
 from turnlens.data.messages import Messages
 from turnlens.encoders.rendering import Renderer

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from datasets import Dataset
 from typing_extensions import override
 
-from turnlens._utils.levels import LevelName
-from turnlens._utils.settings import check_positive
+from turnlens._utils.arguments import check_positive
+from turnlens._utils.registries import LevelName
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.folders import BASE_ENCODER
 from turnlens.encoders.rendering import Keep, make_conversational

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from turnlens._utils.bootstrap import bootstrap_interval
-from turnlens._utils.vectors import FloatArray, IntArray
+from turnlens._utils.vectors import FloatArray, IntArray, bootstrap_interval
 from turnlens.evaluation.conversations.labelled import EmbeddedConversations, LabelledConversations, build_conversations
 from turnlens.evaluation.levels import CONVERSATION
 from turnlens.evaluation.scoring import percent

@@ -9,8 +9,7 @@ from statistics import median
 
 import numpy as np
 
-from turnlens._utils.bootstrap import bootstrap_interval
-from turnlens._utils.vectors import FloatArray
+from turnlens._utils.vectors import FloatArray, bootstrap_interval
 from turnlens.errors import ConversationError
 from turnlens.evaluation.levels import MESSAGE
 from turnlens.evaluation.messages.released import tab_separated_lines

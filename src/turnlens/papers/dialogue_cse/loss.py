@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
-from turnlens._utils.settings import check_positive
+from turnlens._utils.arguments import check_positive
 from turnlens.encoders.forward import TokenSlice, encode_sliced, full_precision, sliced_means, take
 from turnlens.papers import citations
 from turnlens.training.losses.base import ConversationLoss

@@ -16,7 +16,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 
 from turnlens._utils.files import atomic_path, check_file
-from turnlens._utils.optional import require
+from turnlens._utils.registries import require
 from turnlens._utils.vectors import FloatArray
 from turnlens.data.messages import Conversations, distinct_texts, labelled_texts
 from turnlens.data.tokens import tokenize

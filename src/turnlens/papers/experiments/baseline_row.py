@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from turnlens._utils.levels import LevelName
+from turnlens._utils.registries import LevelName
 from turnlens.papers.baselines import BASELINES, build_baseline
 from turnlens.papers.baselines.baseline import Output
 from turnlens.papers.domain_categorization import CategorizationResult

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from turnlens._utils.bootstrap import bootstrap_interval, paired_bootstrap_p
+from turnlens._utils.vectors import bootstrap_interval, paired_bootstrap_p
 from turnlens.evaluation import find_task
 from turnlens.evaluation.figures import LOWER_IS_BETTER, NOT_IN_PERCENT
 from turnlens.papers.experiments.results import CellRecord, Results

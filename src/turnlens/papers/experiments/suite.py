@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from turnlens._utils.levels import LevelName
+from turnlens._utils.registries import LevelName
 from turnlens.papers.experiments.data_sets import DataSet
 from turnlens.papers.experiments.method import Method
 from turnlens.papers.experiments.papers import PAPERS

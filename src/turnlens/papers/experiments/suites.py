@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from turnlens._utils.extensions import Table
+from turnlens._utils.registries import Table
 from turnlens.papers.experiments.baseline_row import baseline_row
 from turnlens.papers.experiments.data_sets import DataSet
 from turnlens.papers.experiments.method import Method

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from sentence_transformers import SentenceTransformer
 
-from turnlens._utils.texts import listed
+from turnlens._utils.arguments import require_list
 from turnlens._utils.vectors import unit_vectors
 from turnlens.data.messages import Message
 from turnlens.encoders.composed_context import ComposedContext
@@ -88,7 +88,7 @@ def rank(
     Raises:
         ValueError: There is no context utterance or no candidate.
     """
-    candidates = listed(candidates, "candidates")
+    candidates = require_list(candidates, "candidates")
     if not context or not candidates:
         raise ValueError(f"expected turns and candidates, got {len(context)} turns and {len(candidates)} candidates")
     if isinstance(model, ComposedReplies):

@@ -14,8 +14,8 @@ from sentence_transformers.sentence_transformer.losses import ContrastiveLoss
 from torch import Tensor, nn
 from typing_extensions import override
 
-from turnlens._utils.levels import LevelName
-from turnlens._utils.settings import check_positive
+from turnlens._utils.arguments import check_positive
+from turnlens._utils.registries import LevelName
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.transformer import transformer_of
 from turnlens.papers import citations

@@ -19,7 +19,7 @@ from sentence_transformers.sentence_transformer.modules import Normalize
 from torch import Tensor, nn
 from typing_extensions import override
 
-from turnlens._utils.settings import Settings
+from turnlens._utils.arguments import Settings
 from turnlens.encoders.forward import encode_sliced, full_precision, sliced_means, take
 from turnlens.papers.triple_encoders.views import views_of
 from turnlens.training.losses.base import ConversationLoss

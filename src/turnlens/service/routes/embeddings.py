@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic_core import to_json
 
-from turnlens._utils.names import check_pooling
+from turnlens._utils.registries import check_pooling
 from turnlens._utils.vectors import FloatArray, unit_vectors
 from turnlens.data.messages import Messages
 from turnlens.service.errors import Refusal

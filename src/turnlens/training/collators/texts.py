@@ -12,7 +12,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from turnlens._utils.texts import listed
+from turnlens._utils.arguments import require_list
 
 Row = dict[str, Any]
 
@@ -64,7 +64,7 @@ class TextCollator:
 
     def tokenize(self, texts: Iterable[str], max_length: int) -> list[Tensor]:
         """Token ids of each text, cut at ``max_length`` or the encoder's own limit."""
-        texts = listed(texts, "texts")
+        texts = require_list(texts, "texts")
         if not texts:
             return []
         limit = min(max_length, self.encoder.max_seq_length or max_length)

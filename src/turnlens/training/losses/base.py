@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from torch import Tensor, nn
 
-from turnlens._utils.settings import Settings, check_positive
+from turnlens._utils.arguments import Settings, check_positive
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from turnlens._utils.settings import check_positive
+from turnlens._utils.arguments import check_positive
 from turnlens.encoders.forward import take
 from turnlens.encoders.reply_head import ReplyHead
 from turnlens.training.losses.base import CosineSettings

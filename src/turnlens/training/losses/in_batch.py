@@ -18,7 +18,7 @@ from sentence_transformers.util import all_gather, get_rank, get_world_size
 from torch import Tensor
 from torch.nn.functional import kl_div, pad
 
-from turnlens._utils.settings import Settings
+from turnlens._utils.arguments import Settings
 
 Negatives = Literal["batch"] | int
 # The logit of a turn that is not a candidate. It is finite, because with an infinite one the divergence would be, too.

@@ -1,6 +1,6 @@
 """The settings of each method, by name and from TOML files."""
 
-from turnlens._utils.names import METHODS
+from turnlens._utils.registries import METHODS
 from turnlens.training.recipes.base import EncoderRecipe, Inputs, Recipe
 from turnlens.training.recipes.complete import Complete
 from turnlens.training.recipes.in_context import InContext

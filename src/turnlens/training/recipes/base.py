@@ -12,7 +12,7 @@ from datasets import Dataset
 from sentence_transformers.base.evaluation import BaseEvaluator
 from typing_extensions import override
 
-from turnlens._utils.levels import LevelName
+from turnlens._utils.registries import LevelName
 from turnlens.data.fingerprint import fingerprint
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.folders import DEFAULT_ENCODER
@@ -67,7 +67,7 @@ class EncoderRecipe(Objective, Recipe):
     ) -> TrainingState:
         if isinstance(conversations, Path):
             raise ValueError(f"{conversations} holds vectors, which only a reply head learns from: give conversations")
-        learning = encoder.copied()
+        learning = encoder.clone()
         (self.stage_before(encoder) or self).prepare(learning)
         frozen_layers(self, learning)
         runs_in_bf16(self)  # refuses what would be slow

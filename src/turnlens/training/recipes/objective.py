@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypedDict
 from datasets import Dataset
 from torch import nn
 
-from turnlens._utils.settings import check_interpolation, check_positive
+from turnlens._utils.arguments import check_interpolation, check_positive
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.transformer import use_mean_pooling
 from turnlens.training.recipes.settings import Schedule

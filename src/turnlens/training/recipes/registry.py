@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from turnlens._utils.files import existing_file
-from turnlens._utils.names import METHODS, PUBLISHED, check_method
+from turnlens._utils.registries import METHODS, PUBLISHED, check_method
 from turnlens.training.recipes.base import Recipe
 from turnlens.training.recipes.settings import replace_settings
 

@@ -11,7 +11,7 @@ from datasets import Dataset
 from sentence_transformers.base.evaluation import BaseEvaluator
 from typing_extensions import override
 
-from turnlens._utils.levels import LevelName
+from turnlens._utils.registries import LevelName
 from turnlens.data.cleaning import drop_empty_messages
 from turnlens.data.drawing import draw_conversations
 from turnlens.data.fingerprint import fingerprint
@@ -37,7 +37,7 @@ class ReplyHeadRecipe(ReplyHeadSettings, Recipe):
     ) -> TrainingState:
         if evaluator is not None:
             raise ValueError("a reply head chooses its epoch by conversations held out: leave the validation out")
-        learning = encoder.beside()
+        learning = encoder.shallow_copy()
         if isinstance(conversations, Path):
             if self.teacher is not None:
                 raise ValueError(f"{conversations} holds vectors, a teacher reads texts: give the conversations")

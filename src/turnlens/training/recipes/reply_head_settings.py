@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from turnlens._utils.settings import check_interpolation, check_positive
+from turnlens._utils.arguments import check_interpolation, check_positive
 from turnlens.training.losses.composed import ComposedSettings
 from turnlens.training.losses.in_batch import check_batch_size
 from turnlens.training.recipes.settings import Pace

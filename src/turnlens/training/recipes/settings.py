@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from turnlens._utils.names import DEFAULT_METHOD
-from turnlens._utils.settings import Settings, check_positive
-from turnlens._utils.spelling import did_you_mean
+from turnlens._utils.arguments import Settings, check_positive, did_you_mean
+from turnlens._utils.registries import DEFAULT_METHOD
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,15 @@
-"""Tables that spreadsheets open hold no formulas."""
+"""Values written as text."""
 
 from __future__ import annotations
 
 import csv
+import math
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from turnlens._utils.text_values import strict_json
 from turnlens.encoders.vector_files import write_vectors
 from turnlens.report.tables import write_table
 
@@ -21,7 +23,7 @@ def texts_in(path: Path) -> list[str]:
         return [row["text"] for row in csv.DictReader(file)]
 
 
-def test_no_text_of_a_table_of_groups_is_a_formula(tmp_path: Path) -> None:
+def test_tables_of_groups_hold_no_formulas(tmp_path: Path) -> None:
     table = pa.table({"text": [*HOSTILE, *HARMLESS], "growth": [-0.5] * 10})
     write_table(table, tmp_path / "groups.csv")
     write_table(table, tmp_path / "groups.parquet")
@@ -30,8 +32,14 @@ def test_no_text_of_a_table_of_groups_is_a_formula(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "groups.parquet")["text"].to_pylist() == [*HOSTILE, *HARMLESS]
 
 
-def test_no_text_beside_vectors_is_a_formula(tmp_path: Path) -> None:
+def test_files_of_vectors_hold_no_formulas(tmp_path: Path) -> None:
     vectors = pa.FixedSizeListArray.from_arrays(pa.array([0.5] * 10, pa.float32()), 1)
     pq.write_table(pa.table({"text": [*HOSTILE, *HARMLESS], "vector": vectors}), tmp_path / "part.parquet")
     write_vectors([tmp_path / "part.parquet"], tmp_path / "vectors.csv", {})
     assert texts_in(tmp_path / "vectors.csv") == EXPECTED
+
+
+def test_numbers_unknown_to_json_become_null() -> None:
+    assert strict_json({"a": [1.5, "é"]}) == ('{"a": [1.5, "é"]}', 0)
+    value = {"a": math.nan, "b": [{"c": math.inf}, -math.inf, 2], "d": ("NaN", True)}
+    assert strict_json(value) == ('{"a": null, "b": [{"c": null}, null, 2], "d": ["NaN", true]}', 3)

@@ -1,25 +1,29 @@
-"""Unfinished runs, which can be continued: finished work is not lost and not done twice."""
+"""One process among several: unfinished runs that can be continued, and memory returned to the system."""
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import torch
-from accelerate import PartialState
+from typing import TYPE_CHECKING, Any
 
 from turnlens._utils.files import atomic_path, discard, only_writer, put_in_order
+
+if TYPE_CHECKING:
+    from accelerate import PartialState
 
 _RECORD = "run.json"
 
 
 def process_state() -> PartialState:
-    """Which of the processes that ``torchrun`` started this is; a process started alone is the main one."""
+    """Return this process's place among those that ``torchrun`` started; one started alone is the main one."""
+    import torch  # takes a second, which giving back memory does without
+    from accelerate import PartialState
+
     # Without an accelerator, cpu=True is needed: otherwise each process believes that it is the only one.
     return PartialState(cpu=not torch.accelerator.is_available())
 
@@ -112,3 +116,25 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
             yield from (f"{key}.{difference}" for difference in _differences(old, new))
         elif old != new:
             yield f"{key}: was {old}, is {new}"
+
+
+# Parameters of mallopt, from malloc.h.
+_MMAP_THRESHOLD, _ARENA_MAX = -3, -8
+_OTHER_LIBRARY = (OSError, AttributeError, TypeError)
+
+
+def keep_little_free_memory() -> None:
+    """Make the C library hold on to less freed memory: at most two pools, and no large blocks.
+
+    This changes the whole process, so call it only in a process that runs nothing but turnlens.
+    """
+    with suppress(*_OTHER_LIBRARY):
+        library = ctypes.CDLL(None)
+        library.mallopt(_ARENA_MAX, 2)
+        library.mallopt(_MMAP_THRESHOLD, 128 * 1024)
+
+
+def give_back_memory() -> None:
+    """Return free memory to the system."""
+    with suppress(*_OTHER_LIBRARY):
+        ctypes.CDLL(None).malloc_trim(0)

@@ -1,14 +1,17 @@
-"""Settings as frozen dataclasses whose values have the types they declare."""
+"""Checks of what users give: settings whose values have the declared types, lists of texts, and misspelt names."""
 
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from types import NoneType, UnionType
 from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 # The names of the types in error messages.
-_TOLD: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+_TYPE_NAMES: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
 @dataclass(frozen=True)
@@ -37,10 +40,12 @@ def check_types(settings: Any) -> None:
     for field in fields(settings):
         value, allowed = getattr(settings, field.name), _alternatives(hints[field.name])
         if not any(_is_of(value, alternative) for alternative in allowed):
-            told = " or ".join(
-                _TOLD.get(alternative, repr(alternative)) for alternative in allowed if alternative is not NoneType
+            expected = " or ".join(
+                _TYPE_NAMES.get(alternative, repr(alternative))
+                for alternative in allowed
+                if alternative is not NoneType
             )
-            raise ValueError(f"{field.name} must be {told}, got {value!r}")
+            raise ValueError(f"{field.name} must be {expected}, got {value!r}")
 
 
 def check_positive(settings: Any, *names: str) -> None:
@@ -58,7 +63,7 @@ def check_interpolation(value: float) -> None:
 
 
 def _alternatives(hint: Any) -> list[Any]:
-    """The types and the values that a type hint allows."""
+    """Return the types and values that a type hint allows."""
     if get_origin(hint) in (Union, UnionType):
         return [alternative for part in get_args(hint) for alternative in _alternatives(part)]
     return list(get_args(hint)) if get_origin(hint) is Literal else [get_origin(hint) or hint]
@@ -70,3 +75,42 @@ def _is_of(value: Any, allowed: Any) -> bool:
     if allowed in (int, float) and isinstance(value, bool):
         return False
     return isinstance(value, (int, float) if allowed is float else allowed)
+
+
+def refuse_single(value: object, name: str) -> None:
+    """Raise ``TypeError`` if an argument is a single text or path instead of a list of them.
+
+    Args:
+        value: The argument.
+        name: The parameter's name, for the message.
+    """
+    if isinstance(value, str | bytes | os.PathLike):
+        raise TypeError(f"{name}: expected a list, got the single {value!r:.60}: put it in a list, {name}=[…]")
+
+
+def require_list(values: Iterable[str], name: str) -> list[str]:
+    """Return texts as a list.
+
+    Args:
+        values: The argument.
+        name: The parameter's name, for the message.
+
+    Raises:
+        TypeError: It is a single text, no list at all, or one of its items is no text.
+    """
+    refuse_single(values, name)
+    if not isinstance(values, Iterable):
+        raise TypeError(f"{name}: expected a list of texts, got {values!r:.60}")
+    texts = list(values)
+    for place, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(
+                f"{name}: expected texts, got {text!r:.60} at position {place}: leave it out or make it a text"
+            )
+    return texts
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return `` (did you mean 'epochs'?)``, or nothing if no known name resembles this one."""
+    near = get_close_matches(name, list(known), n=1)
+    return f" (did you mean {near[0]!r}?)" if near else ""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import turnlens
-from turnlens._utils.texts import listed
+from turnlens._utils.arguments import require_list
 from turnlens.data import Columns, Redaction
 from turnlens.encoders.contexts import encode_contexts
 from turnlens.encoders.reply_model import ReplyModel
@@ -23,21 +23,21 @@ from turnlens.papers.baselines import TfIdf
 
 def test_lists_of_any_kind_are_taken() -> None:
     for given in (["a", "b"], ("a", "b"), iter("ab"), np.array(["a", "b"]), {"a": 1, "b": 2}):
-        assert listed(given, "ids") == ["a", "b"]
-    assert listed([], "ids") == []
+        assert require_list(given, "ids") == ["a", "b"]
+    assert require_list([], "ids") == []
 
 
 @pytest.mark.parametrize("given", ["12", b"12", Path("12")])
 def test_a_single_text_or_path_is_an_error_with_the_remedy(given: Any) -> None:
     with pytest.raises(TypeError, match=r"ids: expected a list, got the single .*12.*: put it in a list, ids=\[…\]"):
-        listed(given, "ids")
+        require_list(given, "ids")
 
 
 def test_something_else_than_texts_is_an_error_with_its_place() -> None:
     with pytest.raises(TypeError, match="ids: expected texts, got None at position 1"):
-        listed(["a", None], "ids")  # type: ignore[list-item]
+        require_list(["a", None], "ids")  # type: ignore[list-item]
     with pytest.raises(TypeError, match="ids: expected a list of texts, got 12"):
-        listed(12, "ids")  # type: ignore[arg-type]
+        require_list(12, "ids")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,204 @@
+"""Tables of the names of methods and tasks, and the extensions and optional packages that add to them.
+
+An extension is a module that an entry point of the group ``turnlens.extensions`` names. It holds plain tables of texts,
+such as ``METHODS = {"my-method": ("my_package.recipe:MyRecipe", "one line about it")}``, and imports nothing. A value
+is imported when its name is used, so a wrong name is reported at once, before seconds of loading.
+`turnlens.papers.extension` is one; docs/extensions.md has the tables.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, cached_property
+from importlib import import_module
+from importlib.metadata import entry_points
+from types import ModuleType
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
+
+from turnlens._utils.arguments import did_you_mean
+
+GROUP = "turnlens.extensions"
+Value = TypeVar("Value")
+# The place of a value, as ``"package.module:NAME"``, or the place and one line about it.
+Entry: TypeAlias = str | tuple[str, str]
+
+
+@cache
+def extensions() -> tuple[ModuleType, ...]:
+    """Return the modules of all installed extensions. One that cannot be imported is left out with a warning."""
+    modules = []
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        try:
+            modules.append(point.load())
+        except Exception as error:  # of somebody else's module: turnlens works without it
+            logging.getLogger("turnlens").warning("left out the extension %s: %s", point.name, error)
+    return tuple(modules)
+
+
+class Table(Mapping[str, Value], Generic[Value]):
+    """Methods, tasks and similar things by name, each defined in a module of its own.
+
+    The names are known without importing what they stand for, so that the command line can list and check them at once.
+
+    Args:
+        entries: The name and the place of each thing.
+        extended_by: The name of the extensions' tables whose entries are added; they replace none of these.
+        last: Further entries, which come after those of extensions.
+    """
+
+    def __init__(
+        self, entries: Mapping[str, Entry], extended_by: str | None = None, last: Mapping[str, Entry] | None = None
+    ) -> None:
+        self._own, self._extended_by, self._last = entries, extended_by, last or {}
+
+    @cached_property
+    def _entries(self) -> dict[str, Entry]:
+        added: dict[str, Entry] = {}
+        for module in extensions() if self._extended_by else ():
+            for name, entry in getattr(module, str(self._extended_by), {}).items():
+                added.setdefault(name, entry)
+        return {**self._own, **added, **self._own, **self._last}  # own entries first, and none replaced
+
+    def __getitem__(self, name: str) -> Value:
+        entry = self._entries[name]
+        module, _, attribute = (entry if isinstance(entry, str) else entry[0]).partition(":")
+        value: Value = getattr(import_module(module), attribute)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def about(self, name: str) -> str:
+        """Return one line about this entry, or nothing."""
+        entry = self._entries[name]
+        return "" if isinstance(entry, str) else entry[1]
+
+    def name_of(self, kind: type) -> str | None:
+        """Return the name that stands for this class, or ``None``."""
+        place = f"{kind.__module__}:{kind.__name__}"
+        return next((name for name, entry in self._entries.items() if place in (entry, entry[0])), None)
+
+    def first_of(self, names: Iterable[str]) -> Value | None:
+        """Return the value of the first of these names that is in the table, or ``None``."""
+        return next((self[name] for name in names if name in self), None)
+
+
+DEFAULT_METHOD = "complete"
+GROUPS_FILE = "groups.safetensors"  # the groups that a store remembers, whose words erasing removes
+
+# Method -> the class of its recipe.
+METHODS: Table[Any] = Table(
+    {
+        "complete": (
+            "turnlens.training.recipes.complete:Complete",
+            "context and answers, then a projection, a reply head and a centre",
+        ),
+        "in-context": ("turnlens.training.recipes.in_context:InContext", "messages"),
+        "reply-head": ("turnlens.training.recipes.reply_head:ReplyHeadRecipe", "next replies"),
+    },
+    "METHODS",
+)
+
+# How whole conversations are pooled -> its function, see `turnlens.encoders.poolings`. A role follows "speaker:".
+POOLINGS: Table[Any] = Table(
+    {
+        "mean": "turnlens.encoders.poolings:mean",
+        "messages": "turnlens.encoders.message_pooling:pool_messages",
+        "speaker:": "turnlens.encoders.poolings:mean_of_role",
+    },
+    "POOLINGS",
+)
+
+# Method -> the class of its recipe with the settings of its paper (the preset "paper").
+PUBLISHED: Table[Any] = Table({}, "PUBLISHED")
+
+# What a method adds to the weights of a transformer, under this name -> the function that adds it to an encoder again,
+# ``(encoder, path of model.safetensors)``.
+ADDED_WEIGHTS: Table[Any] = Table({}, "ADDED_WEIGHTS")
+
+_TEXTS = "turnlens.evaluation.messages"
+_WHOLES = "turnlens.evaluation.conversations"
+_ORDER = "turnlens.evaluation.replies"
+
+# Task -> its `Task`.
+TASKS: Table[Any] = Table(
+    {
+        "semantic-retrieval": f"{_TEXTS}.semantic_retrieval:SEMANTIC_RETRIEVAL",
+        "semantic-retrieval-with-history": f"{_TEXTS}.retrieval_with_history:RETRIEVAL_WITH_HISTORY",
+        "conversation-retrieval": f"{_WHOLES}.conversation_retrieval:CONVERSATION_RETRIEVAL",
+        "next-message": f"{_ORDER}.next_message:NEXT_MESSAGE",
+        "intent-discovery": "turnlens.report.intent_discovery:INTENT_DISCOVERY",
+    },
+    "TASKS",
+)
+
+# An encoder of an extension is known by the name of a prompt that all of its kind have. Prompt -> the subclass of
+# `turnlens.ReplyModel` that serves the encoder, and its modes of the task next-message.
+REPLY_MODELS: Table[Any] = Table({}, "REPLY_MODELS")
+NEXT_MESSAGE_MODES: Table[Any] = Table({}, "NEXT_MESSAGE_MODES")
+
+# A checkpoint that others published may have tokens, but no prompts. Token -> what gives the encoder its prompts.
+PUBLISHED_PROMPTS: Table[Any] = Table({}, "PUBLISHED_PROMPTS")
+
+
+def check_method(name: str) -> str:
+    """Return the name of a method to train, if there is such a method.
+
+    Raises:
+        ValueError: There is none of that name; the message lists the names that exist.
+    """
+    if name not in METHODS:
+        raise ValueError(f"unknown method {name!r}{did_you_mean(name, METHODS)}: expected one of {', '.join(METHODS)}")
+    return name
+
+
+def check_pooling(name: str) -> str:
+    """Return the name of a way to pool whole conversations, if there is such a way.
+
+    Raises:
+        ValueError: There is none of that name; the message lists the names that exist.
+    """
+    kind, colon, role = name.partition(":")
+    if f"{kind}{colon}" not in POOLINGS or (colon and not role):
+        names = ", ".join(repr(f"{way}<role>" if way.endswith(":") else way) for way in POOLINGS)
+        raise ValueError(f"pooling must be one of {names}, got {name!r}")
+    return name
+
+
+def check_task(name: str) -> str:
+    """Return the name of a task to evaluate, written with hyphens; underscores are accepted as well.
+
+    Raises:
+        ValueError: There is none of that name; the message lists the names that exist.
+    """
+    task = name.replace("_", "-")
+    if task not in TASKS:
+        raise ValueError(f"unknown task {name!r}{did_you_mean(task, TASKS)}: expected one of {', '.join(TASKS)}")
+    return task
+
+
+LevelName = Literal["message", "conversation", "reply"]
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """Import an optional dependency.
+
+    Args:
+        module: Name of the module, e.g. ``"gensim"``.
+        extra: The extra of turnlens that installs it, e.g. ``"baselines"``.
+
+    Raises:
+        ImportError: It is not installed; the message names the extra and the pip command. Or it does not work, such as
+            for lack of memory; the message is its own.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise ImportError(f"{module} is needed for this: pip install 'turnlens[{extra}]'") from error
