@@ -218,13 +218,13 @@ def test_requests_are_merged_and_moved_and_both_can_be_undone(
     page = watched.open(f"group/message/{id}")
     page.get_by_role("button", name="Merge with it").click()
     page.wait_for_function(
-        "(count) => turnlens.report.report_groups.message.list.filter((g) => g.level === 1).length < count", arg=before
+        "(count) => turnlens.report.groups.message.list.filter((g) => g.level === 1).length < count", arg=before
     )
     for _ in range(2):
         page.wait_for_selector("#edit:not([aria-busy]) .status:empty", state="attached")
         page.get_by_role("button", name="Undo").click()
         page.wait_for_selector("#edit:not([aria-busy]) .status:empty", state="attached")
-    page.wait_for_function("(id) => turnlens.report.report_groups.message.byId.get(id).aside === null", arg=id)
+    page.wait_for_function("(id) => turnlens.report.groups.message.byId.get(id).aside === null", arg=id)
     assert len([group for group in explorer.report.groups["message"] if group.level == 1]) == before
 
 

@@ -10,7 +10,7 @@ from turnlens._utils.files import atomic_path, check_folder
 from turnlens.page.report_files import write_report
 from turnlens.report.report import Report
 
-PAGE = Path(__file__).parent / "page"
+PAGE = Path(__file__).parent / "static"
 INDEX = "index.html"
 
 

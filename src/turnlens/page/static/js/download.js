@@ -14,7 +14,7 @@ turnlens.download = (() => {
   }
 
   function groupName(level, id) {
-    return id < 0 ? null : turnlens.report.report_groups[level].name(id);
+    return id < 0 ? null : turnlens.report.groups[level].name(id);
   }
 
   /** A message as conversations hold it. */
@@ -169,7 +169,7 @@ turnlens.download = (() => {
   }
 
   function groupCells(level, id) {
-    const {name, top} = turnlens.report.report_groups[level];
+    const {name, top} = turnlens.report.groups[level];
     return id < 0 ? ["", "", "", ""] : [id, name(id), top(id), name(top(id))];
   }
 

@@ -71,7 +71,7 @@ turnlens.filterBar = (() => {
   }
 
   function describe(name, value) {
-    const groups = turnlens.report.report_groups;
+    const groups = turnlens.report.groups;
     const named = (level) => (value === "none" ? "none" : groups[level].name(Number(value)));
     if (name === "text") return `text: ${value}`;
     if (name === "group") return `group: ${named("message")}`;

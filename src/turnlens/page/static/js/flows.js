@@ -137,7 +137,7 @@ turnlens.flows = (() => {
     if (id === START) return "start";
     if (id === END) return "end";
     if (id === OTHERS) return "other groups";
-    return turnlens.report.report_groups.message.name(id);
+    return turnlens.report.groups.message.name(id);
   }
 
   return {START, END, OTHERS, codes, transitions, following, rows, paths, each, name};

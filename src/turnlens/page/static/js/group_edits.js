@@ -33,7 +33,7 @@ turnlens.groupEdits = (() => {
       "aria-label": "Name",
       on: {keydown: (event) => event.key === "Enter" && rename()},
     });
-    const others = turnlens.report.report_groups[level].list
+    const others = turnlens.report.groups[level].list
       .filter((each) => each.id !== group.id && each.level === group.level && each.role === group.role)
       .sort((a, b) => b.size - a.size);
     const other = element(

@@ -9,7 +9,7 @@ turnlens.listing = (() => {
   }
 
   function fine() {
-    return turnlens.report.report_groups.message.list.filter((each) => each.level === 1);
+    return turnlens.report.groups.message.list.filter((each) => each.level === 1);
   }
 
   /** The groups that a reader has moved from one list to the other, by id. */

@@ -11,7 +11,7 @@ turnlens.parts = (() => {
   const NOUNS = {message: ["group", "groups of messages"], conversation: ["topic", "topics of conversations"]};
 
   function sign(level, id) {
-    const {byId, top} = turnlens.report.report_groups[level];
+    const {byId, top} = turnlens.report.groups[level];
     const {colour, sign: shape} = turnlens.palette.category(id < 0 ? -1 : (byId.get(top(id))?.colour ?? 0));
     return element("span", {class: "sign", style: {color: colour}, "aria-hidden": "true"}, shape);
   }
@@ -19,7 +19,7 @@ turnlens.parts = (() => {
   /** A group's name, which leads to it. */
   function group(level, id) {
     if (id < 0) return element("span", {class: "group muted"}, sign(level, -1), "in no group");
-    const name = turnlens.dom.shortened(turnlens.report.report_groups[level].name(id), 80);
+    const name = turnlens.dom.shortened(turnlens.report.groups[level].name(id), 80);
     return element("a", {class: "group", href: turnlens.route.link("group", [level, id])}, sign(level, id), name);
   }
 
@@ -194,7 +194,7 @@ turnlens.parts = (() => {
       groups.map((each) => {
         const count = counts.get(each.id) || 0;
         const {colour} = turnlens.palette.category(
-          turnlens.report.report_groups[level].byId.get(turnlens.report.report_groups[level].top(each.id)).colour,
+          turnlens.report.groups[level].byId.get(turnlens.report.groups[level].top(each.id)).colour,
         );
         return element(
           "li",
@@ -211,7 +211,7 @@ turnlens.parts = (() => {
   /** How many of those that pass are in each group, fine and coarse; -1 for none. */
   function counts(level, selection) {
     const {group: column} = turnlens.report[`${level}s`];
-    const {top} = turnlens.report.report_groups[level];
+    const {top} = turnlens.report.groups[level];
     const found = new Map();
     for (let row = 0; row < column.length; row++) {
       if (selection[level][row]) found.set(column[row], (found.get(column[row]) || 0) + 1);

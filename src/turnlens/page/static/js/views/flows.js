@@ -88,7 +88,7 @@ turnlens.views.flows = (() => {
 
   /** The commonest request among groups, or else the largest group. */
   function commonest(present, level) {
-    const {top} = turnlens.report.report_groups.message;
+    const {top} = turnlens.report.groups.message;
     const requests = new Set(turnlens.listing.lists().requests.map(({id}) => (level === "coarse" ? top(id) : id)));
     return (present.find(({id}) => requests.has(id)) ?? present[0])?.id;
   }

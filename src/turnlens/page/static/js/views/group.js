@@ -12,7 +12,7 @@ turnlens.views.group = (() => {
   function render(main, route, selection) {
     const level = route.parts[0] === "conversation" ? "conversation" : "message";
     const id = Number(route.parts[1]),
-      grouping = turnlens.report.report_groups[level],
+      grouping = turnlens.report.groups[level],
       each = grouping.byId.get(id);
     if (!each) {
       add(main, element("h1", null, "No such group"), note("It may have been merged or split."));
@@ -52,7 +52,7 @@ turnlens.views.group = (() => {
   }
 
   function about(level, each, members, selection) {
-    const parent = turnlens.report.report_groups[level].top(each.id);
+    const parent = turnlens.report.groups[level].top(each.id);
     const filter = turnlens.route.current().filter,
       name = level === "message" ? "group" : "topic";
     const only = (view) =>
@@ -140,7 +140,7 @@ turnlens.views.group = (() => {
 
   function flows(id, selection) {
     const isCoarse =
-      turnlens.report.report_groups.message.top(id) === id && turnlens.report.report_groups.message.children(id).length > 0;
+      turnlens.report.groups.message.top(id) === id && turnlens.report.groups.message.children(id).length > 0;
     const found = turnlens.flows.rows(turnlens.flows.transitions(turnlens.flows.codes(isCoarse), selection));
     const out = found.filter((row) => row.before === id).slice(0, MOST_FLOWS);
     const into = found.filter((row) => row.after === id);
@@ -183,7 +183,7 @@ turnlens.views.group = (() => {
     const allTimes = times(level, wide),
       compared = periods(allTimes);
     const {group: column} = turnlens.report[`${level}s`],
-      ids = turnlens.filters.groupIds(turnlens.report.report_groups[level], [each.id]);
+      ids = turnlens.filters.groupIds(turnlens.report.groups[level], [each.id]);
     const wideMembers = new Set();
     column.forEach((id, row) => {
       if (wide[level][row] && ids.has(id)) wideMembers.add(level === "message" ? conversation[row] : row);
@@ -206,7 +206,7 @@ turnlens.views.group = (() => {
   }
 
   function finer(level, id, selection) {
-    const within = turnlens.report.report_groups[level].children(id);
+    const within = turnlens.report.groups[level].children(id);
     if (within.length === 0) return null;
     return panel("Finer groups", sizes(level, within, turnlens.parts.counts(level, selection), selection.count[level]));
   }

@@ -11,7 +11,7 @@ turnlens.views.groups = (() => {
     const level = route.options.level === "conversation" ? "conversation" : "message";
     const counts = turnlens.parts.counts(level, selection),
       total = selection.count[level];
-    const {byId, coarse, children} = turnlens.report.report_groups[level];
+    const {byId, coarse, children} = turnlens.report.groups[level];
     const size = (each) => counts.get(each.id) || 0;
     const present = (groups) => groups.filter((each) => size(each) > 0).sort((a, b) => size(b) - size(a));
     const parts = (route.options.parts?.split(",") || []).map((id) => byId.get(Number(id))).filter(Boolean);

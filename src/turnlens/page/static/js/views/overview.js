@@ -60,7 +60,7 @@ turnlens.views.overview = (() => {
 
   /** What people ask: how often, how it changes, what is measured of the conversations. */
   function asked(asker, requests, mine) {
-    const {list} = turnlens.report.report_groups.message;
+    const {list} = turnlens.report.groups.message;
     const roles = [...new Set(list.map((each) => each.role))].filter((role) => typeof role === "string");
     const exceptions = turnlens.listing.moved().size;
     const who =
@@ -108,7 +108,7 @@ turnlens.views.overview = (() => {
   }
 
   function all(level) {
-    const {list} = turnlens.report.report_groups[level];
+    const {list} = turnlens.report.groups[level];
     const number = list.filter((each) => each.level === 1).length;
     return element(
       "p",
@@ -118,7 +118,7 @@ turnlens.views.overview = (() => {
   }
 
   function topics(selection) {
-    const {list} = turnlens.report.report_groups.conversation;
+    const {list} = turnlens.report.groups.conversation;
     const fine = list.filter((each) => each.level === 1);
     if (list.length === 0) return null;
     const counts = turnlens.parts.counts("conversation", selection);
