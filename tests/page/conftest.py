@@ -51,6 +51,18 @@ class Watched:
         return self.page
 
 
+def wait_until(page: Any, condition: str, argument: Any = None) -> None:
+    """Wait until an expression or a function is true in the page.
+
+    Playwright's own `wait_for_function` polls with code that the page's Content-Security-Policy forbids.
+    """
+    for _ in range(600):
+        if page.evaluate(condition, argument):
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"not true within a minute: {condition}")
+
+
 @pytest.fixture
 def open_page(browser: Any) -> Iterator[Callable[..., Watched]]:
     """Opens a report, and fails the test if the page had an error or asked for anything but its own files."""

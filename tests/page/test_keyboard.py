@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.page.conftest import Watched
+from tests.page.conftest import Watched, wait_until
 
 
 def wait_for_focus(page: Any, selector: str) -> None:
     """Wait until what the selector names has the focus in the view of the address."""
-    page.wait_for_function(
+    wait_until(
+        page,
         "(selector) => !document.querySelector('main[aria-busy]') && document.activeElement.matches(selector)",
-        arg=selector,
+        selector,
     )
 
 
@@ -104,7 +105,7 @@ def test_lists_to_choose_from_keep_the_focus(
         page.keyboard.press("ArrowDown")
         if page.url == address:
             page.keyboard.press("ArrowUp")  # the last one was chosen
-        page.wait_for_function("(address) => location.href !== address", arg=address)
+        wait_until(page, "(address) => location.href !== address", address)
         wait_for_focus(page, f"#{each}")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from openpyxl import load_workbook
 
-from tests.page.conftest import Watched
+from tests.page.conftest import Watched, wait_until
 from tests.page.reports import HOSTILE
 from turnlens.report.known_groups import ASIDE, examples_of
 
@@ -67,7 +67,7 @@ def test_the_map_says_what_its_colours_mean_on_the_way_back(
     page = watched.open("map")
     page.locator("#colour").select_option("time")
     page.go_back()
-    page.wait_for_function("document.querySelector('#colour').value === 'group'")
+    wait_until(page, "document.querySelector('#colour').value === 'group'")
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ def test_the_map_shows_those_who_ask_and_others_at_a_choice(
 
     assert counted() == 240  # of the 480 messages, those of the role that asks
     page.get_by_label("Said by").select_option("all")
-    page.wait_for_function("turnlens.route.current().options.by === 'all' && !document.querySelector('[aria-busy]')")
+    wait_until(page, "turnlens.route.current().options.by === 'all' && !document.querySelector('[aria-busy]')")
     assert counted() == 480
     page = open_page(page.url.split("#")[0]).open("map?role=assistant")  # a filter says whose messages are shown
     assert counted() == 240 and page.get_by_label("Said by").count() == 0

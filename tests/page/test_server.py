@@ -22,7 +22,7 @@ import numpy as np
 
 import turnlens
 from tests.page import counting
-from tests.page.conftest import Watched
+from tests.page.conftest import Watched, wait_until
 from turnlens.page import Explorer
 from turnlens.page.explorer import open_browser
 from turnlens.page.live_report import LiveReport
@@ -217,14 +217,14 @@ def test_requests_are_merged_and_moved_and_both_can_be_undone(
     before = len([group for group in explorer.report.groups["message"] if group.level == 1])
     page = watched.open(f"group/message/{id}")
     page.get_by_role("button", name="Merge with it").click()
-    page.wait_for_function(
-        "(count) => turnlens.report.groups.message.list.filter((g) => g.level === 1).length < count", arg=before
+    wait_until(
+        page, "(count) => turnlens.report.groups.message.list.filter((g) => g.level === 1).length < count", before
     )
     for _ in range(2):
         page.wait_for_selector("#edit:not([aria-busy]) .status:empty", state="attached")
         page.get_by_role("button", name="Undo").click()
         page.wait_for_selector("#edit:not([aria-busy]) .status:empty", state="attached")
-    page.wait_for_function("(id) => turnlens.report.groups.message.byId.get(id).aside === null", arg=id)
+    wait_until(page, "(id) => turnlens.report.groups.message.byId.get(id).aside === null", id)
     assert len([group for group in explorer.report.groups["message"] if group.level == 1]) == before
 
 
