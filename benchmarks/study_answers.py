@@ -22,7 +22,7 @@ import numpy as np
 import turnlens
 from quick import add_quick, data_folder
 from turnlens.data.drawing import draw_conversations
-from turnlens.evaluation.metrics.clustering import discovery_figures
+from turnlens.evaluation.clustering_metrics import discovery_figures
 
 GUESS = "turnlens.report.analysis.fit_answer_guess"
 SHOWN = ("accuracy", "nmi", "ari")

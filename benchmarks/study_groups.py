@@ -29,7 +29,7 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 import turnlens
 from quick import add_quick, data_folder
-from turnlens.evaluation.metrics import discovery_figures
+from turnlens.evaluation.clustering_metrics import discovery_figures
 from turnlens.groups import knn_vote as assigning
 from turnlens.groups.communities import communities, neighbour_graph
 from turnlens.groups.fitting import fit_groups

@@ -18,7 +18,7 @@ import numpy as np
 
 import turnlens
 from quick import add_quick, data_folder
-from turnlens.evaluation.metrics import bootstrap_interval, paired_bootstrap_p
+from turnlens._utils.vectors import bootstrap_interval, paired_bootstrap_p
 from turnlens.store import ConversationStore
 
 SGD = data_folder() / "sgd" / "test.jsonl.gz"

@@ -46,8 +46,8 @@ from turnlens.encoders.forward import encode_sliced, sliced_means
 from turnlens.encoders.reply_head import HEAD_FILE, read_head, write_head
 from turnlens.encoders.shipped.delta import SHIPPED, apply_delta, file_checksum, save_delta
 from turnlens.encoders.transformer import transformer_layers, transformer_of
-from turnlens.evaluation.replies.next_message import evaluate_next_message
-from turnlens.evaluation.replies.sequences import EmbeddedSequences, build_sequences
+from turnlens.papers.next_message.next_message import evaluate_next_message
+from turnlens.papers.next_message.sequences import EmbeddedSequences, build_sequences
 from turnlens.training.collators.texts import TextCollator
 from turnlens.training.losses.distillation import soft_neighbours
 from turnlens.training.recipes import ReplyHeadRecipe

@@ -22,8 +22,8 @@ from turnlens.data.read_options import ReadingOptions
 from turnlens.data.redaction import Redaction
 from turnlens.encoders.loading import load_encoder
 from turnlens.errors import ConversationError
-from turnlens.evaluation.messages.semantic_retrieval import read_retrieval_task
 from turnlens.papers.dialogue_cse.dialogue_sts import read_sts_task
+from turnlens.papers.released_files import read_retrieval_task
 from turnlens.papers.triple_encoders.nli import read_nli
 from turnlens.store.reply_candidates import read_candidates
 from turnlens.training.recipes import get_recipe, read_recipe

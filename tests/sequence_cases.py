@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from turnlens.evaluation.replies.sequences import EmbeddedSequences, build_sequences
+from turnlens.papers.next_message.sequences import EmbeddedSequences, build_sequences
 
 WORDS = ("card", "order", "pizza", "flight", "cancel", "thanks", "my", "the")
 

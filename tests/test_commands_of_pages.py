@@ -31,7 +31,7 @@ from turnlens._utils.registries import DEFAULT_METHOD
 from turnlens.cli.main import app
 from turnlens.cli.options import parse_settings
 from turnlens.encoders import loading
-from turnlens.evaluation.tasks import find_task
+from turnlens.evaluation.task import find_task
 from turnlens.papers import adaptation
 from turnlens.papers.commands.bench import _names
 from turnlens.papers.experiments.models import resolve_stage, settings_it_has

@@ -8,12 +8,11 @@ from .encoders.forward import full_precision as full_precision
 from .encoders.forward import sliced_means as sliced_means
 from .encoders.forward import take as take
 from .errors import ConversationError as ConversationError
-from .evaluation.levels import CONVERSATION as CONVERSATION
-from .evaluation.levels import MESSAGE as MESSAGE
-from .evaluation.levels import REPLY as REPLY
-from .evaluation.load_settings import LoadSettings as LoadSettings
-from .evaluation.queries import sample_queries as sample_queries
+from .evaluation.scoring import sample_queries as sample_queries
 from .evaluation.scoring import unit_embeddings as unit_embeddings
+from .evaluation.task import CONVERSATION as CONVERSATION
+from .evaluation.task import MESSAGE as MESSAGE
+from .evaluation.task import LoadSettings as LoadSettings
 from .evaluation.task import Task as Task
 from .training.collators.texts import TextCollator as TextCollator
 from .training.losses.base import ConversationLoss as ConversationLoss

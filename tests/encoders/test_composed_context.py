@@ -10,7 +10,8 @@ from closeness import assert_same_vectors, rounding
 from turnlens.encoders.contexts import encode_contexts
 from turnlens.encoders.reply_head import ReplyHead
 from turnlens.encoders.reply_model import ComposedReplies
-from turnlens.evaluation import EmbeddedSequences, build_sequences, evaluate_next_message
+from turnlens.papers.next_message.next_message import evaluate_next_message
+from turnlens.papers.next_message.sequences import EmbeddedSequences, build_sequences
 
 TURNS = [("a", "i want a pizza"), ("b", "my card"), ("b", "the order"), ("a", "cancel the flight"), ("c", "thanks")]
 CANDIDATES = ["my pizza", "cancel", "the card", "order thanks"]

@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from tests.groups.clouds import WORDS, clouds
 from turnlens.errors import ConversationError
 from turnlens.evaluation import evaluate
-from turnlens.evaluation.metrics import discovery_figures
+from turnlens.evaluation.clustering_metrics import discovery_figures
 
 
 def test_figures_by_hand() -> None:

@@ -15,10 +15,11 @@ from turnlens.data import Columns, Redaction
 from turnlens.encoders.contexts import encode_contexts
 from turnlens.encoders.reply_model import ReplyModel
 from turnlens.errors import ConversationError
-from turnlens.evaluation import build_retrieval_task, build_sequences, evaluate_next_message, labelled_conversations
-from turnlens.evaluation.replies.sequences import EmbeddedSequences
+from turnlens.evaluation import build_retrieval_task, labelled_conversations
 from turnlens.papers import planning
 from turnlens.papers.baselines import TfIdf
+from turnlens.papers.next_message.next_message import evaluate_next_message
+from turnlens.papers.next_message.sequences import EmbeddedSequences, build_sequences
 
 
 def test_lists_of_any_kind_are_taken() -> None:

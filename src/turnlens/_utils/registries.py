@@ -123,21 +123,18 @@ PUBLISHED: Table[Any] = Table({}, "PUBLISHED")
 # ``(encoder, path of model.safetensors)``.
 ADDED_WEIGHTS: Table[Any] = Table({}, "ADDED_WEIGHTS")
 
-_TEXTS = "turnlens.evaluation.messages"
-_WHOLES = "turnlens.evaluation.conversations"
-_ORDER = "turnlens.evaluation.replies"
-
 # Task -> its `Task`.
 TASKS: Table[Any] = Table(
     {
-        "semantic-retrieval": f"{_TEXTS}.semantic_retrieval:SEMANTIC_RETRIEVAL",
-        "semantic-retrieval-with-history": f"{_TEXTS}.retrieval_with_history:RETRIEVAL_WITH_HISTORY",
-        "conversation-retrieval": f"{_WHOLES}.conversation_retrieval:CONVERSATION_RETRIEVAL",
-        "next-message": f"{_ORDER}.next_message:NEXT_MESSAGE",
+        "semantic-retrieval": "turnlens.evaluation.semantic_retrieval:SEMANTIC_RETRIEVAL",
         "intent-discovery": "turnlens.report.intent_discovery:INTENT_DISCOVERY",
     },
     "TASKS",
 )
+
+# File in which the authors of a paper published the data of a task -> what reads it, ``(path, LoadSettings)``; and the
+# name of the task.
+RELEASED: Table[Any] = Table({}, "RELEASED")
 
 # An encoder of an extension is known by the name of a prompt that all of its kind have. Prompt -> the subclass of
 # `turnlens.ReplyModel` that serves the encoder, and its modes of the task next-message.

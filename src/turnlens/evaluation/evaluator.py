@@ -16,8 +16,7 @@ from typing_extensions import override
 from turnlens.data.conversation_source import Given
 from turnlens.data.conversations import read_conversations
 from turnlens.evaluation.loading import load_task
-from turnlens.evaluation.task import Task
-from turnlens.evaluation.tasks import find_task
+from turnlens.evaluation.task import Task, find_task
 
 
 class TaskEvaluator(BaseEvaluator):

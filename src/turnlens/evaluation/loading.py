@@ -10,12 +10,11 @@ from typing import Any
 
 from datasets import Dataset
 
+from turnlens._utils.registries import RELEASED
 from turnlens.data.conversation_source import Given
 from turnlens.data.conversations import read_conversations
 from turnlens.errors import ConversationError
-from turnlens.evaluation.load_settings import LoadSettings
-from turnlens.evaluation.task import Task
-from turnlens.evaluation.tasks import TASKS, find_task
+from turnlens.evaluation.task import LoadSettings, Task, find_task
 
 
 def load_task(
@@ -53,8 +52,9 @@ def load_task(
         return task.build(read_conversations(data), settings)
     path = Path(data)
     released = _released_file(task, path)
-    if released is not None and task.read is not None:
-        return task.read(released, settings)
+    if released is not None:
+        file, read_released = released
+        return read_released(file, settings)
     if task.build is None:
         raise ConversationError(str(path), _not_served(task))
     try:
@@ -65,27 +65,34 @@ def load_task(
         raise ConversationError(str(path), error.problem) from error
 
 
-def _released_file(task: Task, path: Path) -> Path | None:
-    """The file at ``path`` in the task's released form, if that is what the path leads to."""
-    released = {other.released_file: other.name for other in TASKS.values() if other.released_file}
+def _released_file(task: Task, path: Path) -> tuple[Path, Callable[..., Any]] | None:
+    """The file at ``path`` in the task's released form, if the path leads to one, and what reads it."""
     if path.is_dir():
-        present = [name for name in released if (path / name).is_file()]
-        if task.released_file in present:
-            return path / task.released_file
+        present = [name for name in RELEASED if (path / name).is_file()]
+        for name in present:
+            if RELEASED.about(name) == task.name:
+                return path / name, RELEASED[name]
         if present:
-            problem = f"the folder holds {', '.join(present)} but no {task.released_file or 'data'} for {task.name}"
+            problem = f"the folder holds {', '.join(present)} but no {_released_name(task) or 'data'} for {task.name}"
             raise ConversationError(str(path), problem)
         return None
-    for name, owner in released.items():
+    for name in RELEASED:
         if re.search(rf"(^|[-_.]){re.escape(name)}$", path.name):
-            if owner == task.name:
-                return path
-            raise ConversationError(str(path), f"this is a file of the task {owner}, not of {task.name}")
-    return path if task.build is None else None
+            if RELEASED.about(name) == task.name:
+                return path, RELEASED[name]
+            problem = f"this is a file of the task {RELEASED.about(name)}, not of {task.name}"
+            raise ConversationError(str(path), problem)
+    name = _released_name(task)
+    return (path, RELEASED[name]) if name and task.build is None else None
+
+
+def _released_name(task: Task) -> str:
+    """The name of the file in which the data of a task was released, or nothing."""
+    return next((name for name in RELEASED if RELEASED.about(name) == task.name), "")
 
 
 def _not_served(task: Task) -> str:
     return (
         f"{task.name} cannot be built from conversations, it needs annotated data: "
-        f"a file {task.released_file} or a folder with one"
+        f"a file {_released_name(task)} or a folder with one"
     )

@@ -13,10 +13,8 @@ from sentence_transformers import SentenceTransformer
 from turnlens.data.conversation_source import Given
 from turnlens.data.conversations import read_conversations
 from turnlens.encoders.loading import load_encoder
-from turnlens.evaluation.levels import Encoder
 from turnlens.evaluation.loading import load_task
-from turnlens.evaluation.task import Task
-from turnlens.evaluation.tasks import TASKS, find_task
+from turnlens.evaluation.task import TASKS, Encoder, Task, find_task
 
 
 def evaluate(

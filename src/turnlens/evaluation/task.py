@@ -1,16 +1,83 @@
-"""Evaluation tasks, as data."""
+"""Evaluation tasks as data, and the levels at which they embed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any, Protocol
 
+from sentence_transformers import SentenceTransformer
+
+from turnlens._utils.registries import TASKS, LevelName, check_task
 from turnlens.data.messages import Conversations
-from turnlens.evaluation.figures import LOWER_IS_BETTER
-from turnlens.evaluation.levels import Encoder, Level
-from turnlens.evaluation.load_settings import LoadSettings
+from turnlens.encoders.conversation_encoder import ConversationEncoder
+from turnlens.evaluation.labelled_conversations import EmbeddedConversations, EncodeConversations, embed_labelled
+from turnlens.evaluation.scoring import Encode
+
+RANK, RANK_OVER_LENGTHS = "average_rank", "average_rank_over_lengths"
+TRUE, RANDOM, DIFFERENCE = "true", "random", "difference"
+
+LOWER_IS_BETTER = (RANK, RANK_OVER_LENGTHS, "adjusted_alignment", "alignment", "uniformity")
+# Ranks, distances and cosines; all others are shares or correlations.
+NOT_IN_PERCENT = (*LOWER_IS_BETTER, TRUE, RANDOM, DIFFERENCE)
+
+
+@dataclass(frozen=True)
+class LoadSettings:
+    """How a task is made from the data.
+
+    Args:
+        label: Message field with the intent, for tasks on messages built from conversations.
+        max_queries: Use at most this many random queries; None for all.
+        seed: Seed of the sample.
+        conversation_label: Column with the label of a whole conversation; None to let ``labelled_conversations`` find
+            it.
+    """
+
+    label: str = "intent"
+    max_queries: int | None = None
+    seed: int = 0
+    conversation_label: str | None = None
+
+
+Encoder = SentenceTransformer | Encode | EncodeConversations
+
+
+@dataclass(frozen=True)
+class Level:
+    """The common part of tasks that embed the same things.
+
+    Args:
+        name: Its name.
+        embed: ``embed(encoder, data, pooling)`` gives the arguments of ``measure`` before the seed. ``data`` is from
+            ``load_task``; ``pooling`` says how whole conversations are embedded, see `turnlens.ConversationEncoder`.
+        shares_data: Whether all its tasks are made from the same data, so that one embedding serves them all.
+        takes_functions: Whether a function that embeds may be used in place of an encoder.
+    """
+
+    name: LevelName
+    embed: Callable[[Any, Any, str], tuple[Any, ...]]
+    shares_data: bool
+    takes_functions: bool
+
+
+def _with_texts(encoder: Any, data: Any, pooling: str) -> tuple[Any, Any]:
+    """Tasks on messages embed their texts themselves."""
+    if isinstance(encoder, SentenceTransformer):
+        encoder = partial(ConversationEncoder.of(encoder).encode_messages, show_progress_bar=True)
+    return encoder, data
+
+
+def _with_conversations(encoder: Any, data: Any, pooling: str) -> tuple[EmbeddedConversations]:
+    if isinstance(encoder, SentenceTransformer):
+        of_encoder = ConversationEncoder.of(encoder).encode_conversations
+        encoder = partial(of_encoder, pooling=pooling, show_progress_bar=True)
+    return (embed_labelled(encoder, data),)
+
+
+MESSAGE = Level("message", _with_texts, shares_data=False, takes_functions=True)
+CONVERSATION = Level("conversation", _with_conversations, shares_data=True, takes_functions=True)
 
 
 class Result(Protocol):
@@ -27,14 +94,11 @@ class Task:
 
     Args:
         name: Its name, words joined by hyphens.
-        level: What it embeds: messages, whole conversations (its data is then ``LabelledConversations``), or the
-            messages of sequences (``Sequences``).
+        level: What it embeds: messages, or whole conversations (its data is then ``LabelledConversations``).
         metric: The main one among the figures it reports.
         description: What it asks of an encoder.
         citation: The address, or BibTeX, of the paper that defines it.
         measure: Scores: ``measure(encode, data, seed)`` on messages, ``measure(embedded, seed)`` on the others.
-        released_file: Name of the file in which the authors of the paper published its data; "" if they did not.
-        read: Reads that file.
         build: Builds the data from conversations; None where people must annotate it.
     """
 
@@ -44,8 +108,6 @@ class Task:
     description: str
     citation: str
     measure: Callable[..., Result]
-    released_file: str = ""
-    read: Callable[[Path, LoadSettings], Any] | None = None
     build: Callable[[Conversations, LoadSettings], Any] | None = None
 
     @property
@@ -73,3 +135,16 @@ class Task:
             pooling: See ``evaluate``.
         """
         return self.measure(*self.level.embed(encoder, data, pooling), seed)
+
+
+__all__ = ["TASKS", "find_task"]
+
+
+def find_task(task: str | Task) -> Task:
+    """The task of that name, with hyphens or underscores; a task as it is.
+
+    Raises:
+        ValueError: There is no such task; the message lists all tasks.
+    """
+    found: Task = TASKS[check_task(task)] if isinstance(task, str) else task
+    return found

@@ -35,6 +35,14 @@ from .domain_categorization import evaluate_categorization as evaluate_categoriz
 from .generated import GeneratedCandidates as GeneratedCandidates
 from .generation import generate_candidates as generate_candidates
 from .joined_contexts import JoinedContextCollator as JoinedContextCollator
+from .next_message.next_message import NextMessageResult as NextMessageResult
+from .next_message.next_message import evaluate_next_message as evaluate_next_message
+from .next_message.sequences import EmbeddedSequences as EmbeddedSequences
+from .next_message.sequences import Sequences as Sequences
+from .next_message.sequences import build_sequences as build_sequences
+from .released_files import read_retrieval_task as read_retrieval_task
+from .retrieval import ConversationRetrievalResult as ConversationRetrievalResult
+from .retrieval import evaluate_conversation_retrieval as evaluate_conversation_retrieval
 from .triple_encoders import planning as planning
 from .triple_encoders.additivity import AdditivityResult as AdditivityResult
 from .triple_encoders.additivity import evaluate_additivity as evaluate_additivity

@@ -15,11 +15,10 @@ from threadpoolctl import threadpool_limits
 
 from turnlens._utils.progress import progress_bar
 from turnlens._utils.vectors import FloatArray
-from turnlens.evaluation.conversations.labelled import EmbeddedConversations, LabelledConversations, build_conversations
-from turnlens.evaluation.levels import CONVERSATION
-from turnlens.evaluation.metrics.clustering import contingency
+from turnlens.evaluation.clustering_metrics import contingency
+from turnlens.evaluation.labelled_conversations import EmbeddedConversations, LabelledConversations, build_conversations
 from turnlens.evaluation.scoring import percent
-from turnlens.evaluation.task import Task
+from turnlens.evaluation.task import CONVERSATION, Task
 from turnlens.papers.citations import DIAL2VEC
 
 RUNS = 10  # as in the paper

@@ -23,6 +23,9 @@ PUBLISHED = {
     "c3l": f"{_HERE}.triple_encoders.published:PublishedC3L",
 }
 TASKS = {
+    "semantic-retrieval-with-history": f"{_HERE}.retrieval:RETRIEVAL_WITH_HISTORY",
+    "conversation-retrieval": f"{_HERE}.retrieval:CONVERSATION_RETRIEVAL",
+    "next-message": f"{_HERE}.next_message.next_message:NEXT_MESSAGE",
     "domain-categorization": f"{_HERE}.domain_categorization:DOMAIN_CATEGORIZATION",
     "semantic-relatedness": f"{_HERE}.dial2vec.semantic_relatedness:SEMANTIC_RELATEDNESS",
     "domain-categorization-published": f"{_HERE}.dial2vec.published_categorization:PUBLISHED_CATEGORIZATION",
@@ -31,6 +34,10 @@ TASKS = {
     "alignment-uniformity": f"{_HERE}.dial2vec.alignment_uniformity:ALIGNMENT_UNIFORMITY",
     "short-term-planning": f"{_HERE}.triple_encoders.short_term_planning:SHORT_TERM_PLANNING",
     "additivity": f"{_HERE}.triple_encoders.additivity:ADDITIVITY",
+}
+RELEASED = {
+    "select.txt": (f"{_HERE}.released_files:read_select_file", "semantic-retrieval"),
+    "sts.txt": (f"{_HERE}.dialogue_cse.dialogue_sts:read_sts_file", "dialogue-sts"),
 }
 # The most distinctive layouts first.
 FORMATS = {

@@ -13,13 +13,10 @@ from turnlens._utils.registries import require
 from turnlens._utils.vectors import FloatArray, IntArray
 from turnlens.data.messages import Conversations, document, labelled_messages
 from turnlens.errors import ConversationError
-from turnlens.evaluation.conversations.labelled import LabelledConversations, build_conversations
-from turnlens.evaluation.levels import CONVERSATION, MESSAGE, Level
-from turnlens.evaluation.load_settings import LoadSettings
-from turnlens.evaluation.metrics.clustering import discovery_figures
-from turnlens.evaluation.queries import sample_queries, warn_of_alike, warn_of_left_out
-from turnlens.evaluation.scoring import percent, unit_embeddings
-from turnlens.evaluation.task import Task
+from turnlens.evaluation.clustering_metrics import discovery_figures
+from turnlens.evaluation.labelled_conversations import LabelledConversations, build_conversations
+from turnlens.evaluation.scoring import percent, sample_queries, unit_embeddings, warn_of_alike, warn_of_left_out
+from turnlens.evaluation.task import CONVERSATION, MESSAGE, Level, LoadSettings, Task
 from turnlens.groups.group_settings import GroupSettings
 from turnlens.groups.survey import survey
 

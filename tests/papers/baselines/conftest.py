@@ -19,11 +19,11 @@ from turnlens.evaluation import (
     RetrievalTask,
     compare_results,
     embed_labelled,
-    evaluate_conversation_retrieval,
     evaluate_retrieval,
     labelled_conversations,
     load_task,
 )
+from turnlens.papers.retrieval import evaluate_conversation_retrieval
 
 
 @pytest.fixture(scope="session")

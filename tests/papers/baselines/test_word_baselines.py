@@ -14,13 +14,7 @@ from datasets import Dataset
 
 from closeness import rounding
 from turnlens.errors import ConversationError
-from turnlens.evaluation import (
-    LabelledConversations,
-    RetrievalTask,
-    embed_labelled,
-    evaluate_conversation_retrieval,
-    evaluate_retrieval,
-)
+from turnlens.evaluation import LabelledConversations, RetrievalTask, embed_labelled, evaluate_retrieval
 from turnlens.papers.baselines import (
     BM25,
     LDA,
@@ -32,6 +26,7 @@ from turnlens.papers.baselines import (
     WordVectors,
 )
 from turnlens.papers.domain_categorization import purity
+from turnlens.papers.retrieval import evaluate_conversation_retrieval
 
 GLOVE = "red 1 0 0\ntaxi 0 1 0\nwine 0 0 -2\n"
 

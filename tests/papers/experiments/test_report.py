@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
+from turnlens._utils.vectors import bootstrap_interval, paired_bootstrap_p
 from turnlens.cli.main import app
-from turnlens.evaluation.metrics import bootstrap_interval, paired_bootstrap_p
 from turnlens.papers.experiments import report_plots
 from turnlens.papers.experiments.report import write_into, write_report
 

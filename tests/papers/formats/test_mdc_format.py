@@ -9,7 +9,7 @@ import pytest
 from format_cases import read, write
 from turnlens.data.conversations import read_conversations
 from turnlens.errors import ConversationError
-from turnlens.evaluation.messages.semantic_retrieval import build_retrieval_task
+from turnlens.evaluation.semantic_retrieval import build_retrieval_task
 
 MDC_HEADER = "session.ID\tMessage.ID\tMessage.Timestamp\tMessage.From\tMessage.Text\tDialog-Acts\t\t\n"
 

@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 import turnlens
 from sequence_cases import cosine, embedded, numbered
 from turnlens.encoders.transformer import transformer_of
-from turnlens.evaluation import evaluate_next_message
+from turnlens.papers.next_message.next_message import evaluate_next_message
 from turnlens.papers.triple_encoders.short_term_planning import evaluate_short_term_planning
 from turnlens.papers.triple_encoders.views import Views, add_views, views_of
 

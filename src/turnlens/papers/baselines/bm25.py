@@ -15,10 +15,10 @@ from turnlens._utils.progress import progress_bar
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
 from turnlens.data.messages import Conversations, document
 from turnlens.evaluation.bm25 import bm25_scorer
-from turnlens.evaluation.conversations.conversation_retrieval import ConversationRetrievalResult
-from turnlens.evaluation.conversations.labelled import LabelledConversations
-from turnlens.evaluation.messages.semantic_retrieval import RetrievalResult, RetrievalTask
-from turnlens.evaluation.metrics.one_query import retrieval_metrics
+from turnlens.evaluation.exact_ranking import retrieval_metrics
+from turnlens.evaluation.labelled_conversations import LabelledConversations
+from turnlens.evaluation.semantic_retrieval import RetrievalResult, RetrievalTask
+from turnlens.papers.retrieval import ConversationRetrievalResult
 
 # A query, its candidates, and which of those are relevant.
 Query = tuple[int, IntArray, BoolArray]

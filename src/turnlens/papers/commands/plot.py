@@ -108,8 +108,9 @@ def additivity(
     """
     quiet_transformers()
     from turnlens.encoders.loading import load_encoder
-    from turnlens.evaluation import EmbeddedSequences, load_task
+    from turnlens.evaluation import load_task
     from turnlens.papers.dial2vec.plots import check_picture, plot_additivity
+    from turnlens.papers.next_message.sequences import EmbeddedSequences
     from turnlens.papers.triple_encoders.additivity import evaluate_additivity
 
     check_picture(output, force)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from turnlens.evaluation.conversations.labelled import EmbeddedConversations, build_conversations
-from turnlens.evaluation.levels import CONVERSATION
-from turnlens.evaluation.task import Task
+from turnlens.evaluation.labelled_conversations import EmbeddedConversations, build_conversations
+from turnlens.evaluation.task import CONVERSATION, Task
 from turnlens.papers.citations import DIAL2VEC
 from turnlens.papers.domain_categorization import CategorizationResult, evaluate_categorization
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from turnlens._utils.vectors import FloatArray, IntArray, bootstrap_interval
-from turnlens.evaluation.conversations.labelled import EmbeddedConversations, LabelledConversations, build_conversations
-from turnlens.evaluation.levels import CONVERSATION
+from turnlens.evaluation.labelled_conversations import EmbeddedConversations, LabelledConversations, build_conversations
 from turnlens.evaluation.scoring import percent
-from turnlens.evaluation.task import Task
+from turnlens.evaluation.task import CONVERSATION, Task
 from turnlens.papers.citations import DIAL2VEC
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from turnlens.evaluation import find_task
-from turnlens.evaluation.figures import LOWER_IS_BETTER, NOT_IN_PERCENT
+from turnlens.evaluation.task import LOWER_IS_BETTER, NOT_IN_PERCENT
 from turnlens.papers.experiments.report_rows import Row
 from turnlens.papers.experiments.results import Results
 

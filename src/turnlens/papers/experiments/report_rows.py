@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from turnlens._utils.vectors import bootstrap_interval, paired_bootstrap_p
 from turnlens.evaluation import find_task
-from turnlens.evaluation.figures import LOWER_IS_BETTER, NOT_IN_PERCENT
+from turnlens.evaluation.task import LOWER_IS_BETTER, NOT_IN_PERCENT
 from turnlens.papers.experiments.results import CellRecord, Results
 
 

@@ -13,14 +13,14 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from typing_extensions import override
 
 from turnlens.encoders.messages import encode_messages
-from turnlens.evaluation import TASKS, EmbeddedSequences, embed_labelled, evaluate_next_message
-from turnlens.evaluation.conversations.ranking import on_grid
-from turnlens.evaluation.replies.depths import Depth
-from turnlens.evaluation.replies.modes import Modes, Scorer
-from turnlens.evaluation.replies.next_message import rank_next_messages
+from turnlens.evaluation import TASKS, embed_labelled
+from turnlens.evaluation.exact_ranking import on_grid
 from turnlens.papers.baselines import MeanOfUtterances
 from turnlens.papers.baselines.convert import ConveRT, ConveRTSettings
 from turnlens.papers.experiments.method import PLANNING, Score, ScoringInputs, TaskFigures, Tasks
+from turnlens.papers.next_message.modes import Modes, Scorer
+from turnlens.papers.next_message.next_message import evaluate_next_message, rank_next_messages
+from turnlens.papers.next_message.sequences import Depth, EmbeddedSequences
 
 _RETRIEVAL = "semantic-retrieval"
 _COMPARED = 1000  # texts: half a million pairs

@@ -9,13 +9,19 @@ import numpy as np
 
 from turnlens._utils.progress import progress_bar
 from turnlens._utils.vectors import FloatArray, IntArray, unit_vectors
-from turnlens.evaluation.figures import DIFFERENCE, RANDOM, TRUE
-from turnlens.evaluation.levels import REPLY
-from turnlens.evaluation.replies.context_scores import ContextScores
-from turnlens.evaluation.replies.depths import LENGTHS, Depth, find_depths, per_context
-from turnlens.evaluation.replies.sequences import EmbeddedSequences, Sequences, build_task_sequences
-from turnlens.evaluation.task import Task
+from turnlens.evaluation.task import DIFFERENCE, RANDOM, TRUE, Task
 from turnlens.papers.citations import TRIPLE_ENCODERS
+from turnlens.papers.next_message.scores import ContextScores
+from turnlens.papers.next_message.sequences import (
+    LENGTHS,
+    REPLY,
+    Depth,
+    EmbeddedSequences,
+    Sequences,
+    build_task_sequences,
+    find_depths,
+    per_context,
+)
 from turnlens.papers.triple_encoders.embedded_views import EmbeddedViews
 from turnlens.papers.triple_encoders.scores import inverse_pair_norms
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from turnlens.evaluation.levels import REPLY
-from turnlens.evaluation.replies.next_message import NextMessageResult, evaluate_next_message
-from turnlens.evaluation.replies.sequences import EmbeddedSequences, build_task_sequences
 from turnlens.evaluation.task import Task
 from turnlens.papers.citations import TRIPLE_ENCODERS
+from turnlens.papers.next_message.next_message import NextMessageResult, evaluate_next_message
+from turnlens.papers.next_message.sequences import REPLY, EmbeddedSequences, build_task_sequences
 from turnlens.papers.triple_encoders.embedded_views import EmbeddedViews
 from turnlens.papers.triple_encoders.modes import COMPONENTS
 

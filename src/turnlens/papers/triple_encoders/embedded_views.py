@@ -7,9 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
-from turnlens.evaluation.replies.depths import Depth, all_turns, context_turns
-from turnlens.evaluation.replies.sequences import EmbeddedSequences
 from turnlens.evaluation.scoring import unit_rows
+from turnlens.papers.next_message.sequences import Depth, EmbeddedSequences, all_turns, context_turns
 from turnlens.papers.triple_encoders.views import View, view_prompt, views_of
 
 

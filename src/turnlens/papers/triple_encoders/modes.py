@@ -10,10 +10,9 @@ import numpy as np
 from typing_extensions import override
 
 from turnlens._utils.vectors import FloatArray, IntArray
-from turnlens.evaluation.conversations.ranking import on_grid
-from turnlens.evaluation.replies.depths import Depth
-from turnlens.evaluation.replies.modes import Modes, Scorer, mean_cosine_query
-from turnlens.evaluation.replies.sequences import EmbeddedSequences
+from turnlens.evaluation.exact_ranking import on_grid
+from turnlens.papers.next_message.modes import Modes, Scorer, mean_cosine_query
+from turnlens.papers.next_message.sequences import Depth, EmbeddedSequences
 from turnlens.papers.triple_encoders.embedded_views import EmbeddedViews
 from turnlens.papers.triple_encoders.replies import LAST_ROWS
 from turnlens.papers.triple_encoders.scores import max_scores, triple_query

@@ -10,7 +10,7 @@ import numpy as np
 from turnlens._utils.progress import progress_bar
 from turnlens._utils.vectors import BoolArray, IntArray
 from turnlens.errors import ConversationError
-from turnlens.evaluation.replies.sequences import TURNS, Sequences
+from turnlens.papers.next_message.sequences import TURNS, Sequences
 
 # A context and the next speaker -> what could be said; called with the keyword ``speaker``.
 Candidates = Callable[..., Sequence[str]]

@@ -10,13 +10,11 @@ import numpy as np
 
 from turnlens._utils.progress import progress_bar
 from turnlens._utils.vectors import FloatArray, IntArray
-from turnlens.evaluation.levels import REPLY
-from turnlens.evaluation.replies.context_scores import ContextScores
-from turnlens.evaluation.replies.sequences import EmbeddedSequences, build_task_sequences
-from turnlens.evaluation.replies.tied_ranks import TiedRanks
 from turnlens.evaluation.scoring import DECIMALS
 from turnlens.evaluation.task import Task
 from turnlens.papers.citations import TRIPLE_ENCODERS
+from turnlens.papers.next_message.scores import ContextScores, TiedRanks
+from turnlens.papers.next_message.sequences import REPLY, EmbeddedSequences, build_task_sequences
 from turnlens.papers.triple_encoders.embedded_views import EmbeddedViews
 from turnlens.papers.triple_encoders.planning import bi_plan_scores, triple_plan_scores
 from turnlens.papers.triple_encoders.plans import (

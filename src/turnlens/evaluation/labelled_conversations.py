@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from turnlens._utils.vectors import FloatArray, IntArray, embed_distinct
 from turnlens.data.messages import Conversations, Message, plain_messages_in
 from turnlens.errors import ConversationError
-from turnlens.evaluation.conversations.ranking import rank_conversations
-from turnlens.evaluation.load_settings import LoadSettings
-from turnlens.evaluation.queries import sample_queries, warn_of_alike, warn_of_left_out
-from turnlens.evaluation.scoring import unit_rows
+from turnlens.evaluation.exact_ranking import rank_conversations
+from turnlens.evaluation.scoring import sample_queries, unit_rows, warn_of_alike, warn_of_left_out
+
+if TYPE_CHECKING:
+    from turnlens.evaluation.task import LoadSettings
 
 # Embeds whole conversations: list of n lists of messages -> (n, dim).
 EncodeConversations = Callable[[list[list[Message]]], Any]

@@ -13,8 +13,9 @@ import turnlens
 from sequence_cases import embedded, talks
 from turnlens.cli.main import app
 from turnlens.errors import ConversationError
-from turnlens.evaluation import TASKS, evaluate, evaluate_next_message, load_task
+from turnlens.evaluation import TASKS, evaluate, load_task
 from turnlens.papers.dial2vec.plots import plot_additivity
+from turnlens.papers.next_message.next_message import evaluate_next_message
 from turnlens.papers.triple_encoders.additivity import evaluate_additivity
 
 NAMES = ["next-message", "component-analysis", "short-term-planning", "additivity"]

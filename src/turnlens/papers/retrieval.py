@@ -1,22 +1,25 @@
-"""Semantic retrieval of messages with what was said before them, from the vectors of single messages."""
+"""Retrieval with earlier messages, and of whole conversations: tasks of DialogueCSE and dial2vec."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from typing_extensions import override
 
 from turnlens.data.messages import Conversations, plain_messages
 from turnlens.encoders.history import DECAY, SHARE, add_history
-from turnlens.evaluation.levels import MESSAGE
-from turnlens.evaluation.messages.semantic_retrieval import (
+from turnlens.evaluation.exact_ranking import RETRIEVAL_METRICS
+from turnlens.evaluation.labelled_conversations import EmbeddedConversations, LabelledConversations, build_conversations
+from turnlens.evaluation.results import RankingResult
+from turnlens.evaluation.scoring import Encode, unit_embeddings
+from turnlens.evaluation.semantic_retrieval import (
     RetrievalResult,
     RetrievalTask,
     build_retrieval_task,
     evaluate_retrieval,
 )
-from turnlens.evaluation.scoring import Encode, unit_embeddings
-from turnlens.evaluation.task import Task
+from turnlens.evaluation.task import CONVERSATION, MESSAGE, Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,4 +80,43 @@ RETRIEVAL_WITH_HISTORY = Task(
     build=lambda rows, settings: build_retrieval_with_history(
         rows, settings.label, settings.max_queries, settings.seed
     ),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ConversationRetrievalResult(RankingResult):
+    """Also says what was ranked. Queries are ids of conversations; those whose label no other one has are dropped."""
+
+    conversations: LabelledConversations
+
+    @override
+    def summary(self) -> dict[str, object]:
+        """The figures without the per-query values, ready for JSON."""
+        return {**super().summary(), **self.conversations.counts()}
+
+
+def evaluate_conversation_retrieval(embedded: EmbeddedConversations, seed: int = 0) -> ConversationRetrievalResult:
+    """Rank all other conversations by cosine with each query; those of its label are relevant.
+
+    Args:
+        embedded: From ``embed_labelled``.
+        seed: Seed of the bootstrap.
+    """
+    return ConversationRetrievalResult(
+        queries=embedded.conversations.query_ids,
+        values={name: embedded.ranking[name] for name in RETRIEVAL_METRICS},
+        dropped=embedded.conversations.dropped,
+        seed=seed,
+        conversations=embedded.conversations,
+    )
+
+
+CONVERSATION_RETRIEVAL = Task(
+    name="conversation-retrieval",
+    level=CONVERSATION,
+    metric="map",
+    description="Rank all other conversations: do those of the same label come first?",
+    citation="https://aclanthology.org/2022.emnlp-main.490",
+    measure=evaluate_conversation_retrieval,
+    build=build_conversations,
 )

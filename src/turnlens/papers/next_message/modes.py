@@ -13,10 +13,9 @@ from turnlens._utils.vectors import FloatArray, IntArray, unit_vectors
 from turnlens.encoders.reply_head import ReplyHead
 from turnlens.encoders.reply_scores import bi_query
 from turnlens.evaluation.bm25 import bm25_scorer
-from turnlens.evaluation.conversations.ranking import on_grid
-from turnlens.evaluation.replies.depths import Depth, all_turns, context_turns
-from turnlens.evaluation.replies.sequences import EmbeddedSequences
+from turnlens.evaluation.exact_ranking import on_grid
 from turnlens.evaluation.scoring import unit_rows
+from turnlens.papers.next_message.sequences import Depth, EmbeddedSequences, all_turns, context_turns
 
 # Some contexts of a depth, and what `Modes.contexts` gives for them -> the scores of the depth's candidates,
 # (contexts, candidates).

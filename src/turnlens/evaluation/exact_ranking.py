@@ -1,18 +1,80 @@
-"""Ranking metrics of many queries at a time, without a Python loop over queries.
-
-Scores are whole numbers, so that equal means equal. Tied items get the exact expected value over all their orderings
-(McSherry and Najork, "Computing Information Retrieval Performance Measures Efficiently in the Presence of Tied Scores",
-ECIR 2008).
-"""
+"""The exact ranking of every row against all others, and what its metrics are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from turnlens._utils.progress import progress_of
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
+
+# Inner products held at a time (32 MB): enough queries for the matrix product to run at full speed.
+BLOCK = 4_000_000
+# Inner products ranked at a time: with larger arrays, most of the time goes into allocating memory.
+_RANKED = 500_000
+# Components are rounded to multiples of 2^-25, finer than float32 at length 1 resolves in a cosine. Every inner
+# product is then a multiple of 2^-50 that float64 holds exactly, whatever order it is summed in: ties are ties, and
+# figures do not depend on block size, BLAS or number of threads.
+_STEPS = 2.0**25
+PRODUCT_UNIT = _STEPS**-2  # what 1 means in a block of products
+
+
+def on_grid(units: FloatArray) -> FloatArray:
+    """Components as whole numbers of steps of 2^-25: (conversations, dim) -> (conversations, dim)."""
+    return np.round(units.astype(np.float64) * _STEPS)
+
+
+def product_blocks(units: FloatArray, queries: IntArray, block: int) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Inner products of some rows with all rows, as whole numbers: multiples of 2^-50.
+
+    Args:
+        units: (conversations, dim) of length 1 or 0.
+        queries: (queries,) indices of rows.
+        block: Inner products per block, roughly; at least one query's.
+
+    Yields:
+        A block of the queries, (block,), and its exact products, (block, conversations), which the caller may
+        overwrite.
+    """
+    grid = on_grid(units)
+    rows = max(1, block // len(units))
+    for start in range(0, len(queries), rows):
+        batch = queries[start : start + rows]
+        yield batch, grid[batch] @ grid.T
+
+
+def rank_conversations(
+    units: FloatArray, codes: IntArray, queries: IntArray, block: int = BLOCK
+) -> dict[str, FloatArray]:
+    """Rank all other conversations by cosine with each query; those of its label are relevant.
+
+    Args:
+        units: (conversations, dim) embeddings of length 1 or 0.
+        codes: (conversations,) the label of each, as a number.
+        queries: (queries,) indices of conversations whose label occurs twice or more.
+        block: Inner products held at a time.
+
+    Returns:
+        The values of every query (queries,): ``spearman`` in [-1, 1], and those of `RETRIEVAL_METRICS`.
+    """
+    values: dict[str, FloatArray] = {name: np.zeros(len(queries)) for name in _METRICS}
+    done = 0
+    step = max(1, min(block, _RANKED) // len(units))
+    with progress_of("ranking conversations", len(queries)) as advance:
+        for batch, products in product_blocks(units, queries, block):
+            for start in range(0, len(batch), step):
+                part = batch[start : start + step]
+                relevant = codes[part][:, None] == codes  # (step, conversations)
+                ranked = rank_rows(products[start : start + step].astype(np.int64), relevant, skip=part)
+                for name, metric in _METRICS.items():
+                    values[name][done : done + len(part)] = metric(ranked)
+                done += len(part)
+            advance(len(batch))
+    return values
+
 
 _LAST = np.iinfo(np.int64).max  # sorts behind every packed score
 
@@ -149,3 +211,67 @@ RETRIEVAL_METRICS: dict[str, Callable[[RankedRows], FloatArray]] = {
     "map": average_precision_rows,
     "mrr": reciprocal_rank_rows,
 }
+_METRICS = {"spearman": spearman_binary_rows, **RETRIEVAL_METRICS}
+
+
+def average_precision(scores: ArrayLike, relevant: ArrayLike) -> float:
+    """Average precision of the ranking by descending score, in [0, 1].
+
+    Args:
+        scores: (items,) scores, higher is better; negative ones are as good as any.
+        relevant: (items,) whether the item is relevant.
+
+    Raises:
+        ValueError: No item is relevant, a score is not finite or the lengths differ.
+
+    >>> average_precision([-0.1, -0.9, -0.5], [True, True, False])  # ranks 1 and 3: (1/1 + 2/3) / 2
+    0.8333333333333333
+    >>> average_precision([0.5, 0.5], [True, False])  # (1/1 + 1/2) / 2 over the two orderings
+    0.75
+    """
+    return float(average_precision_rows(_ranked(scores, relevant))[0])
+
+
+def reciprocal_rank(scores: ArrayLike, relevant: ArrayLike) -> float:
+    """One over the rank of the first relevant item by descending score, in (0, 1].
+
+    Args:
+        scores: (items,) scores, higher is better; negative ones are as good as any.
+        relevant: (items,) whether the item is relevant.
+
+    Raises:
+        ValueError: No item is relevant, a score is not finite or the lengths differ.
+
+    >>> reciprocal_rank([-0.2, -0.1, -0.3], [True, False, True])
+    0.5
+    >>> reciprocal_rank([0.0, 0.0], [True, False])  # (1 + 1/2) / 2
+    0.75
+    """
+    return float(reciprocal_rank_rows(_ranked(scores, relevant))[0])
+
+
+def retrieval_metrics(rankings: Iterable[tuple[ArrayLike, ArrayLike]]) -> dict[str, FloatArray]:
+    """The values of `RETRIEVAL_METRICS` for queries, given the scores and the relevance of each one's items.
+
+    >>> retrieval_metrics([([0.9, 0.8], [False, True]), ([0.9, 0.8], [True, False])])
+    {'map': array([0.5, 1. ]), 'mrr': array([0.5, 1. ])}
+    """
+    rows = [_ranked(*ranking) for ranking in rankings]
+    return {
+        name: np.array([metric(row)[0] for row in rows], dtype=np.float64) for name, metric in RETRIEVAL_METRICS.items()
+    }
+
+
+def _ranked(scores: ArrayLike, relevant: ArrayLike) -> RankedRows:
+    """One query as the only row."""
+    values = np.asarray(scores, dtype=np.float64)
+    flags = np.asarray(relevant, dtype=bool)
+    if values.ndim != 1 or values.shape != flags.shape:
+        raise ValueError(f"scores and relevant must be two lists of one length, got {values.shape} and {flags.shape}")
+    if not np.isfinite(values).all():
+        raise ValueError("scores must be finite numbers, got nan or inf")
+    if not flags.any():
+        raise ValueError("no relevant item: the metric is undefined, leave such a query out and count it")
+    # Rows are ranked by whole numbers, so that ties are exact: the place of each value among the distinct ones.
+    _, codes = np.unique(values, return_inverse=True)
+    return rank_rows(codes[None], flags[None])

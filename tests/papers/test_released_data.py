@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from turnlens.evaluation import evaluate, read_retrieval_task
+from turnlens.evaluation import evaluate
 from turnlens.papers.dialogue_cse.dialogue_sts import read_sts_task
+from turnlens.papers.released_files import read_retrieval_task
 
 DATA = Path(os.environ.get("TURNLENS_DATA", "../shared/data"))
 SETS = [("ecd/dev", 2373, 500), ("ecd/test", 4243, 1000), ("jddc/dev", 2094, 1000)]

@@ -16,12 +16,10 @@ from turnlens.evaluation import (
     compare_results,
     embed_labelled,
     evaluate,
-    evaluate_conversation_retrieval,
     labelled_conversations,
     load_task,
 )
-from turnlens.evaluation.conversations.ranking import rank_conversations
-from turnlens.evaluation.metrics.one_query import average_precision, reciprocal_rank
+from turnlens.evaluation.exact_ranking import average_precision, rank_conversations, reciprocal_rank
 from turnlens.papers import evaluate_categorization, evaluate_relatedness
 from turnlens.papers.dial2vec.alignment_uniformity import (
     evaluate_alignment_uniformity,
@@ -30,6 +28,7 @@ from turnlens.papers.dial2vec.alignment_uniformity import (
 )
 from turnlens.papers.dialogue_cse.correlation import spearman
 from turnlens.papers.domain_categorization import assignment_accuracy, purity
+from turnlens.papers.retrieval import evaluate_conversation_retrieval
 
 ON_CONVERSATIONS = [task.name for task in TASKS.values() if task.level.name == "conversation"]
 
@@ -87,7 +86,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     data = noisy(count=97)
     units, codes, queries = data.units, data.conversations.codes, data.conversations.queries
     for block in (1, 97 * 2, 97 * 13 + 5, 10**9):
-        monkeypatch.setattr("turnlens.evaluation.conversations.ranking._RANKED", max(1, block // 3))
+        monkeypatch.setattr("turnlens.evaluation.exact_ranking._RANKED", max(1, block // 3))
         ranking = rank_conversations(units, codes, queries, block)
         for name in ("spearman", "map", "mrr"):
             assert ranking[name].tolist() == data.ranking[name].tolist()

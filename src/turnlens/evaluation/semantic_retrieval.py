@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,13 +10,17 @@ from turnlens._utils.vectors import BoolArray, IntArray
 from turnlens.data.messages import Conversations, labels_of_texts
 from turnlens.errors import ConversationError
 from turnlens.evaluation.bm25 import bm25_candidates
-from turnlens.evaluation.levels import MESSAGE
-from turnlens.evaluation.messages.released import tab_separated_lines
-from turnlens.evaluation.metrics.one_query import retrieval_metrics
-from turnlens.evaluation.queries import sample_queries, warn_of_alike, warn_of_left_out
-from turnlens.evaluation.ranking_result import RankingResult
-from turnlens.evaluation.scoring import Encode, cosines, unit_embeddings
-from turnlens.evaluation.task import Task
+from turnlens.evaluation.exact_ranking import retrieval_metrics
+from turnlens.evaluation.results import RankingResult
+from turnlens.evaluation.scoring import (
+    Encode,
+    cosines,
+    sample_queries,
+    unit_embeddings,
+    warn_of_alike,
+    warn_of_left_out,
+)
+from turnlens.evaluation.task import MESSAGE, Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,39 +45,6 @@ class RetrievalTask:
 
 class RetrievalResult(RankingResult):
     """Queries are texts; those with several labels, without a positive or without a negative candidate are dropped."""
-
-
-def read_retrieval_task(path: str | os.PathLike[str], max_queries: int | None = None, seed: int = 0) -> RetrievalTask:
-    """Read the released form, ``select.txt``: index, text, intent, positives, negatives, tab-separated.
-
-    The index is the line's number from 0, the intent may be empty, positives and negatives are comma-separated
-    indices. Queries without a positive or without a negative say nothing about a system; they are left out and counted.
-
-    Args:
-        path: The file.
-        max_queries: Use a random sample of this many queries; by default all.
-        seed: Seed of that sample.
-
-    Raises:
-        ConversationError: A line breaks the format, or no query can be used.
-    """
-    columns = ("index", "text", "intent", "positives", "negatives")
-    lines = list(tab_separated_lines(path, columns))
-    texts: list[str] = []
-    candidates: list[tuple[IntArray, IntArray]] = []
-    for query, (where, (index, text, _, positive, negative)) in enumerate(lines):
-        if index != str(query):
-            raise ConversationError(where, f"expected index {query}, the line's number from 0, got {index!r}")
-        if not text.strip():
-            raise ConversationError(where, "the text is empty")
-        positives = _parse_indices(positive, query, len(lines), where, "positives")
-        negatives = _parse_indices(negative, query, len(lines), where, "negatives")
-        if both := sorted(set(positives.tolist()) & set(negatives.tolist())):
-            raise ConversationError(where, f"index {both[0]} is both a positive and a negative")
-        texts.append(text)
-        candidates.append((positives, negatives))
-    queries = sample_queries(len(texts), max_queries, seed)
-    return _task(str(path), texts, {query: candidates[query] for query in queries})
 
 
 def build_retrieval_task(
@@ -123,7 +93,7 @@ def build_retrieval_task(
         query: _split(ranked, labels[ranked] == labels[query], max_positives, [seed, query])
         for query, ranked in zip(queries, bm25_candidates(texts, queries, candidates))
     }
-    return _task("conversations", texts, chosen, ambiguous)
+    return retrieval_task("conversations", texts, chosen, ambiguous)
 
 
 def evaluate_retrieval(encode: Encode, task: RetrievalTask, seed: int = 0) -> RetrievalResult:
@@ -162,22 +132,7 @@ def _split(candidates: IntArray, same: BoolArray, max_positives: int, seed: list
     return positives, negatives
 
 
-def _parse_indices(field: str, query: int, count: int, where: str, column: str) -> IntArray:
-    """The indices of a comma-separated field, which may be empty."""
-    indices = []
-    for part in filter(None, field.split(",")):
-        is_index = part.isascii() and part.isdigit() and len(part) < 19 and int(part) < count
-        if not is_index:
-            raise ConversationError(where, f"{column}: expected line indices from 0 to {count - 1}, got {part[:40]!r}")
-        indices.append(int(part))
-    if query in indices:
-        raise ConversationError(where, f"{column}: the query is its own candidate")
-    if len(set(indices)) < len(indices):
-        raise ConversationError(where, f"{column}: an index is listed twice")
-    return np.array(indices, dtype=np.int64)
-
-
-def _task(
+def retrieval_task(
     where: str, texts: list[str], candidates: dict[int, tuple[IntArray, IntArray]], ambiguous: int = 0
 ) -> RetrievalTask:
     """Keep the queries that have both kinds of candidates; ``ambiguous`` texts are dropped already."""
@@ -204,8 +159,6 @@ SEMANTIC_RETRIEVAL = Task(
     description="Rank 100 BM25 candidates of a message: do those of the same intent come first?",
     citation="https://aclanthology.org/2021.emnlp-main.185",
     measure=evaluate_retrieval,
-    released_file="select.txt",
-    read=lambda path, settings: read_retrieval_task(path, settings.max_queries, settings.seed),
     build=lambda rows, settings: build_retrieval_task(
         rows, settings.label, max_queries=settings.max_queries, seed=settings.seed
     ),

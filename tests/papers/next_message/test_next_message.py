@@ -22,9 +22,10 @@ from sequence_cases import (
 from turnlens.data.tokens import tokenize
 from turnlens.encoders.contexts import encode_contexts
 from turnlens.errors import ConversationError
-from turnlens.evaluation import compare_results, evaluate_next_message
-from turnlens.evaluation.replies.modes import modes_of
-from turnlens.evaluation.replies.sequences import build_sequences
+from turnlens.evaluation import compare_results
+from turnlens.papers.next_message.modes import modes_of
+from turnlens.papers.next_message.next_message import evaluate_next_message
+from turnlens.papers.next_message.sequences import build_sequences
 from turnlens.papers.triple_encoders.component_analysis import evaluate_components
 from turnlens.papers.triple_encoders.modes import COMPONENTS
 
@@ -242,7 +243,7 @@ def test_data_and_settings_that_do_not_serve(tiny_encoder) -> None:
 def test_blocks_change_nothing(tiny_encoder, with_views, monkeypatch) -> None:
     together = embedded(with_views(tiny_encoder, "c3l"), talks())
     whole = evaluate_next_message(together)
-    monkeypatch.setattr("turnlens.evaluation.replies.modes._BLOCK", 1)
+    monkeypatch.setattr("turnlens.papers.next_message.modes._BLOCK", 1)
     cut = evaluate_next_message(together)
     assert json.dumps(cut.summary()) == json.dumps(whole.summary())
 

@@ -8,8 +8,8 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from turnlens.evaluation.metrics import bootstrap_interval, paired_bootstrap_p
-from turnlens.evaluation.metrics.one_query import average_precision, reciprocal_rank
+from turnlens._utils.vectors import bootstrap_interval, paired_bootstrap_p
+from turnlens.evaluation.exact_ranking import average_precision, reciprocal_rank
 from turnlens.papers.dialogue_cse.correlation import spearman, spearman_rows
 from turnlens.papers.domain_categorization import purity
 

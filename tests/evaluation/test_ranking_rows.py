@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from turnlens.evaluation.metrics.one_query import average_precision, reciprocal_rank
-from turnlens.evaluation.metrics.ranking_rows import (
+from turnlens.evaluation.exact_ranking import (
+    average_precision,
     average_precision_rows,
     rank_rows,
+    reciprocal_rank,
     reciprocal_rank_rows,
     spearman_binary_rows,
 )

@@ -8,14 +8,9 @@ import numpy as np
 import pytest
 
 from turnlens.errors import ConversationError
-from turnlens.evaluation import (
-    RetrievalTask,
-    build_retrieval_task,
-    compare_results,
-    evaluate_retrieval,
-    read_retrieval_task,
-)
+from turnlens.evaluation import RetrievalTask, build_retrieval_task, compare_results, evaluate_retrieval
 from turnlens.evaluation.bm25 import bm25_candidates
+from turnlens.papers.released_files import read_retrieval_task
 
 
 def corpus(**texts_of: list[str]) -> list[dict[str, object]]:

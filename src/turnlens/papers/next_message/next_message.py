@@ -10,13 +10,18 @@ import numpy as np
 from turnlens._utils.arguments import require_list
 from turnlens._utils.progress import progress_of
 from turnlens._utils.vectors import FloatArray, IntArray
-from turnlens.evaluation.levels import REPLY
-from turnlens.evaluation.replies.context_scores import ContextScores
-from turnlens.evaluation.replies.depths import LENGTHS, Depth, find_depths, per_context
-from turnlens.evaluation.replies.modes import Modes, modes_of, scored_blocks
-from turnlens.evaluation.replies.sequences import EmbeddedSequences, build_task_sequences
-from turnlens.evaluation.replies.tied_ranks import rank_true_items, recall_among
 from turnlens.evaluation.task import Task
+from turnlens.papers.next_message.modes import Modes, modes_of, scored_blocks
+from turnlens.papers.next_message.scores import ContextScores, rank_true_items, recall_among
+from turnlens.papers.next_message.sequences import (
+    LENGTHS,
+    REPLY,
+    Depth,
+    EmbeddedSequences,
+    build_task_sequences,
+    find_depths,
+    per_context,
+)
 
 _RECALLS = (1, 10)
 _OTHERS = 99  # wrong messages beside the true one, for these figures

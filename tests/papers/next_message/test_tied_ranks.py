@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from turnlens.evaluation.metrics.one_query import reciprocal_rank
-from turnlens.evaluation.replies.tied_ranks import rank_true_items, recall_among
+from turnlens.evaluation.exact_ranking import reciprocal_rank
+from turnlens.papers.next_message.scores import rank_true_items, recall_among
 
 
 def test_rank_and_expected_values_with_ties_and_counts() -> None:
