@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from turnlens._utils.arguments import require
 from turnlens._utils.files import atomic_path
+from turnlens._utils.registries import require
 from turnlens.evaluation.task import LOWER_IS_BETTER
 from turnlens.papers.experiments.report_rows import cells_of, distinct, main_metric, rows_of, tasks_of
 from turnlens.papers.experiments.results import CellRecord, Results
