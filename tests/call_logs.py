@@ -96,22 +96,6 @@ def _spend_log(minute: int, request: Body, response: Any) -> Body:
     return {**row, "request_duration_ms": 1500, "messages": request["messages"], "response": response}
 
 
-def _batch(minute: int, request: Body, response: Any) -> Body:
-    """A line of the requests with what the file of responses has for its ``custom_id``."""
-    path = "/v1/chat/completions" if "messages" in request else "/v1/responses"
-    row = {"custom_id": f"r{minute}", "method": "POST", "url": path, "body": request, "error": None}
-    return {**row, "response": {"status_code": 200, "request_id": "x", "body": response}}
-
-
-def _stored(minute: int, request: Body, response: Any) -> Body:
-    """A stored completion as OpenAI's API gives it, with the page of its messages."""
-    messages = [{"id": f"c{minute}-{n}", **said, "content_parts": None} for n, said in enumerate(request["messages"])]
-    messages[1] |= {"content": None, "content_parts": [{"type": "text", "text": QUESTION}]}
-    row = {"object": "chat.completion", "id": f"c{minute}", "model": "m", "created": 1714557600 + 60 * minute}
-    row |= {"request_id": f"r{minute}", "metadata": {"session_id": "s"}, "input_user": None}
-    return {**row, **response, "messages": {"object": "list", "data": messages, "has_more": False}}
-
-
 def _csv(rows: list[Body]) -> str:
     written = io.StringIO()
     writer = csv.DictWriter(written, list(rows[0]), lineterminator="\n")
@@ -130,11 +114,6 @@ def _log(write: Callable[..., Body], bodies: Callable[..., tuple[Body, Any]], st
 LOGS: dict[str, tuple[str, Any]] = {
     "chat completions": ("calls.jsonl", _lines(_log(_plain, _completions))),
     "chat completions streamed": ("calls.json", _log(_plain, _completions, True)),
-    "stored completions": ("completions.jsonl", _lines(_log(_stored, _completions))),
-    "stored completions in a page": (
-        "completions.json",
-        {"object": "list", "data": _log(_stored, _completions), "first_id": "c0", "has_more": False},
-    ),
     "responses": ("calls.json", _log(_plain, _responses)),
     "responses streamed": ("calls.jsonl", _lines(_log(_plain, _responses, True))),
     "anthropic": ("calls.jsonl", _lines(_log(_plain, _anthropic))),
@@ -143,6 +122,4 @@ LOGS: dict[str, tuple[str, Any]] = {
     "helicone csv": ("export.csv", _csv(_log(_helicone, _anthropic))),
     "litellm": ("log.json", _log(_litellm, _completions)),
     "litellm spend": ("spend.csv", _csv(_log(_spend_log, _completions))),
-    "batch": ("batch.jsonl", _lines(_log(_batch, _completions))),
-    "batch responses": ("batch.jsonl", _lines(_log(_batch, _responses))),
 }

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from call_logs import LOGS
-from exports import FILES
 from format_cases import doc2dial_dialogue, multiwoz_file, turns, write
 from traces import TRACES
 
@@ -183,6 +182,30 @@ def write_slack_export(folder: Path) -> Path:
     return folder
 
 
+TELEGRAM = {
+    "name": "Zoé",
+    "type": "personal_chat",
+    "id": 7,
+    "messages": [
+        {"id": 2, "type": "message", "date": "2023-11-14T23:15:20", "from": "Max", "text": SALAM},
+        {
+            "id": 1,
+            "type": "message",
+            "date": "2023-11-14T22:13:20",
+            "from": "Zoé",
+            "text": ["Où est ", {"type": "bold", "text": "ma commande"}, " ?"],
+        },
+        {"id": 3, "type": "message", "date": "2023-11-15T00:00:00", "from": "Max", "photo": "a.jpg", "text": ""},
+        {"id": 4, "type": "service", "date": "2023-11-15T00:00:01", "actor": "Zoé", "action": "pin_message"},
+    ],
+}
+TELEGRAM_ALL = {
+    "about": "…",
+    "personal_information": {},
+    "chats": {"about": "…", "list": [TELEGRAM, {**TELEGRAM, "id": 8, "messages": []}]},
+    "left_chats": {"about": "…", "list": [{**TELEGRAM, "id": 9}]},
+}
+
 INTERCOM = {
     "type": "conversation",
     "id": "215",
@@ -270,16 +293,6 @@ WHISPER_CPP = {
         }
     ],
 }
-ASSEMBLYAI = {
-    "id": "t",
-    "status": "completed",
-    "text": "Hi. Hello.",
-    "utterances": [
-        {"speaker": "A", "text": "Hi. 🙂", "start": 250, "end": 500, "confidence": 0.9, "words": []},
-        {"speaker": "B", "text": SALAM, "start": 500, "end": 900, "confidence": 0.9, "words": []},
-    ],
-}
-
 VTT = f"""WEBVTT
 
 NOTE made by hand
@@ -591,13 +604,13 @@ _EXPORTS: list[tuple[str, str, Any]] = [
     ("slack", "2023-11-14.json", SLACK_DAY),
     ("intercom", "conversations.jsonl", lines(INTERCOM)),
     ("intercom", "page.json", {"type": "conversation.list", "pages": {}, "conversations": [INTERCOM]}),
-    *(("exports", name, content) for name, content in FILES.values()),
+    ("telegram", "result.json", TELEGRAM),
+    ("telegram", "all.json", TELEGRAM_ALL),
     ("zendesk", "tickets.json", lines(ZENDESK, ZENDESK)),
     ("zendesk", "page.json", {"tickets": [ZENDESK], "users": [{"id": 11, "name": "Max", "role": "agent"}]}),
     ("whisper", "x.json", WHISPERX),
     ("whisper", "whisper.json", WHISPER),
     ("whisper", "cpp.json", WHISPER_CPP),
-    ("whisper", "assemblyai.json", ASSEMBLYAI),
     ("subtitles", "meeting.vtt", VTT),
     ("subtitles", "meeting.srt", SRT),
     ("whatsapp", "_chat.txt", WHATSAPP_IOS),

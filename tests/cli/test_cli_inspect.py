@@ -178,7 +178,7 @@ def test_a_terminal_is_no_input(monkeypatch) -> None:
         def isatty(self) -> bool:
             return True
 
-    from turnlens.formats.standard_input import standard_input
+    from turnlens.formats.input_files import standard_input
 
     monkeypatch.setattr(sys, "stdin", Terminal())
     with pytest.raises(turnlens.ConversationError, match="is a terminal"):

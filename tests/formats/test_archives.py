@@ -14,7 +14,7 @@ from format_cases import read, turns
 from samples import WHATSAPP_IOS, write_slack_export
 from turnlens.data.conversations import convert_conversations, read_conversations
 from turnlens.errors import ConversationError
-from turnlens.formats.archives import _folder
+from turnlens.formats.folders import _folder
 from turnlens.scale.inputs import find_inputs
 
 CHAT = json.dumps({"messages": turns("hello", "hi")})

@@ -41,20 +41,3 @@ def test_released_logs(tmp_path: Path, name: str, ending: str) -> None:
     first, second = read(path)
     assert (first["id"], second["id"]) == ("c", "d")
     assert first["messages"] == turns(HELLO, NIHAO)
-
-
-@pytest.mark.parametrize("ending", ["parquet", "jsonl"])
-def test_both_sides_of_chatbot_arena(tmp_path: Path, ending: str) -> None:
-    row = {"question_id": "q", "model_a": "m", "model_b": "n", "winner": "model_b", "language": "German", "turn": 1}
-    row |= {"conversation_a": turns(HELLO, NIHAO), "conversation_b": turns(HELLO, "No.")}
-    path = tmp_path / f"arena.{ending}"
-    if ending == "parquet":
-        pq.write_table(pa.Table.from_pylist([row]), path)
-    else:
-        write(path, lines(row))
-    a, b = read(path)
-    assert [(side["id"], side["model"], side["winner"]) for side in (a, b)] == [
-        ("q-a", "m", "lost"),
-        ("q-b", "n", "won"),
-    ]
-    assert b["messages"] == turns(HELLO, "No.")

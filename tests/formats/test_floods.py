@@ -8,8 +8,8 @@ import pytest
 
 from format_cases import read, write
 from turnlens.formats.html_text import html_text, without_markup
-from turnlens.formats.quoted_mail import own_text
-from turnlens.formats.speaker_lines import named_line
+from turnlens.formats.mbox import own_text
+from turnlens.formats.transcript import named_line
 
 N = 50_000
 MARK = "\u200e"

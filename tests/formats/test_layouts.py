@@ -12,8 +12,8 @@ from format_cases import read, write
 from samples import SAMPLES, write_slack_export
 from turnlens.formats import FORMATS
 from turnlens.formats.detection import detect_format
+from turnlens.formats.input_files import ending_of
 from turnlens.formats.source_file import Source
-from turnlens.formats.standard_input import ending_of
 
 _IDS = [f"{format}-{name}" for format, name, _ in SAMPLES]
 

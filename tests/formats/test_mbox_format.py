@@ -10,7 +10,7 @@ from format_cases import read, write
 from samples import MBOX
 from turnlens.errors import ConversationError
 from turnlens.formats.html_text import html_text
-from turnlens.formats.quoted_mail import own_text
+from turnlens.formats.mbox import own_text
 
 
 def test_threads_in_the_order_of_their_dates(tmp_path: Path) -> None:

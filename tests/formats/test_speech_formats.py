@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from format_cases import read, write
-from samples import ASSEMBLYAI, HELLO, NIHAO, SALAM, SHALOM, SRT, TRANSCRIPT, VTT, WHISPER, WHISPER_CPP, WHISPERX
+from samples import HELLO, NIHAO, SALAM, SHALOM, SRT, TRANSCRIPT, VTT, WHISPER, WHISPER_CPP, WHISPERX
 from turnlens.errors import ConversationError
 
 
@@ -22,7 +22,6 @@ def message(role: str, content: str, start: float, end: float) -> dict[str, Any]
         (WHISPERX, [message("SPEAKER_00", NIHAO, 0.5, 1.25), message("SPEAKER_01", "Ja. 🙂", 1.5, 2)], "zh"),
         (WHISPER, [message("speaker", "Grüße.", 0, 1)], "de"),
         (WHISPER_CPP, [message("speaker", SHALOM, 0, 1.5)], "he"),
-        (ASSEMBLYAI, [message("A", "Hi. 🙂", 0.25, 0.5), message("B", SALAM, 0.5, 0.9)], None),
     ],
 )
 def test_whisper(tmp_path: Path, content: Any, messages: list[Any], language: str | None) -> None:

@@ -12,7 +12,7 @@ from format_cases import read, turns, without_none
 from samples import HELLO, NIHAO, SALAM
 from turnlens.data.conversations import read_conversations
 from turnlens.errors import ConversationError
-from turnlens.formats.standard_input import ending_of
+from turnlens.formats.input_files import ending_of
 
 TABLE = f'Ticket ID\tAuthor\tText\n1\tann\t{HELLO}\n1\tben\t"{NIHAO}\n{SALAM}"\n'
 

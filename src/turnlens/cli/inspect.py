@@ -132,8 +132,8 @@ def _next(summary: dict[str, Any], command: str, reading: Reading) -> str:
 def _split_by(row: dict[str, Any]) -> str | None:
     """The --split-by value that splits a conversation into several that can be trained on, if its times allow it."""
     from turnlens.data.inspection import takes_turns
+    from turnlens.formats.bad_input import BadRow
     from turnlens.formats.conversation_splitting import parts_of
-    from turnlens.formats.source_file import BadRow
 
     for split_by in _SPLITS:
         try:

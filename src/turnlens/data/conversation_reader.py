@@ -16,14 +16,14 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from turnlens._utils.progress import SafeConsole, shows_progress
 from turnlens.data.read_options import OnError, ReadingOptions
 from turnlens.errors import BadRowError, ConversationError
-from turnlens.formats.archives import shown
+from turnlens.formats.bad_input import DAMAGE, OTHER_LAYOUT, BadRow, damage_of
 from turnlens.formats.checking import RowChecker
 from turnlens.formats.conversation_splitting import parts_of
-from turnlens.formats.damaged_files import DAMAGE, damage_of
+from turnlens.formats.folders import shown
 from turnlens.formats.format import Format
 from turnlens.formats.input_files import Paths, find_files
 from turnlens.formats.joined_files import joined_logs
-from turnlens.formats.source_file import OTHER_LAYOUT, BadRow, Source
+from turnlens.formats.source_file import Source
 
 _log = logging.getLogger("turnlens")
 _LISTED = 20

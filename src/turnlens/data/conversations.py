@@ -33,11 +33,8 @@ from turnlens.data.messages import Messages, checked_messages
 from turnlens.data.read_options import ReadingOptions, ReadOptions
 from turnlens.errors import ConversationError
 from turnlens.formats import FORMATS
-from turnlens.formats.archives import shown
-from turnlens.formats.folders import states_of
-from turnlens.formats.input_files import check_apart, find_files, is_paths
-from turnlens.formats.sidecar_files import companions_in
-from turnlens.formats.standard_input import is_spooled
+from turnlens.formats.folders import shown, states_of
+from turnlens.formats.input_files import check_apart, companions_in, find_files, is_paths, is_spooled
 
 if TYPE_CHECKING:
     from datasets import Dataset

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from turnlens.errors import ConversationError
+from turnlens.formats.bad_input import BadRow
 from turnlens.formats.message_layouts import plain_message
-from turnlens.formats.source_file import BadRow
 
 Message = dict[str, Any]
 Messages = Sequence[Message]

@@ -15,9 +15,8 @@ from turnlens.formats.columns import GivenColumns
 from turnlens.formats.conversation_splitting import check_split_by
 from turnlens.formats.detection import detect_format
 from turnlens.formats.format import Format
-from turnlens.formats.nested import nested
 from turnlens.formats.source_file import Source
-from turnlens.formats.table import table_of
+from turnlens.formats.table import nested, table_of
 from turnlens.formats.text_encoding import check_encoding
 
 OnError = Literal["raise", "skip"]

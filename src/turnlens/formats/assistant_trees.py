@@ -11,18 +11,17 @@ https://github.com/danny-avila/LibreChat (``useExportConversation``: messages in
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from turnlens.formats.bad_input import BadRow, parse_record
 from turnlens.formats.call_sessions import conversations, each_call, thumb
 from turnlens.formats.columns import value_at
 from turnlens.formats.file_head import record_head
 from turnlens.formats.format import Format, Head
-from turnlens.formats.iso_times import iso_time
 from turnlens.formats.message_layouts import instructions_apart, plain_message
-from turnlens.formats.message_times import time_and_order
-from turnlens.formats.message_trees import branch
-from turnlens.formats.source_file import BadRow, Source, parse_record
+from turnlens.formats.message_times import iso_time, time_and_order
+from turnlens.formats.source_file import Source
 
 Message = dict[str, Any]
 _KEPT = ("role", "content", "name", "model", "tool_calls", "tool_results", "thinking", "attachments", "documents")
@@ -225,3 +224,26 @@ LIBRECHAT = Format(
     convert=_librechat,
     matches=_is_librechat,
 )
+
+
+def branch(last: str, parents: Mapping[str, str | None]) -> list[str]:
+    """The messages from the root to ``last``.
+
+    Args:
+        last: A message.
+        parents: The parent of every message; None, or a message that is not among them, above a root.
+
+    Raises:
+        BadRow: The messages go round in a circle.
+
+    >>> branch("c", {"a": None, "b": "a", "b2": "a", "c": "b2"})
+    ['a', 'b2', 'c']
+    """
+    path: dict[str, None] = {}
+    at: str | None = last
+    while at is not None and at in parents:
+        if at in path:
+            raise BadRow(f"message {at!r} comes before itself; expected a tree of messages")
+        path[at] = None
+        at = parents[at]
+    return list(path)[::-1]

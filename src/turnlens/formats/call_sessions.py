@@ -17,7 +17,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from turnlens.formats.source_file import OTHER_LAYOUT, ROWS_OF_A_FILE, BadRow, Source, parse_record
+from turnlens.formats.bad_input import OTHER_LAYOUT, BadRow, parse_record
+from turnlens.formats.source_file import ROWS_OF_A_FILE, Source
 
 Call = dict[str, Any]
 Messages = list[dict[str, Any]]

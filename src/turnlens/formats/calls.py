@@ -1,49 +1,41 @@
 """Logs of calls to a language model: records that hold a request and its response.
 
 The bodies are those of OpenAI's Chat Completions and Responses or of Anthropic's Messages, perhaps with the response in
-the chunks of a stream. `_LOGS` names where each log keeps them; `flat_calls` reads those of plain columns. Calls of one
-session are one conversation.
+the chunks of a stream. `_LOGS` names where each log keeps them. A log of one's own may also have the question and the
+answer in plain columns beside what is known of the call. Calls of one session are one conversation.
 
-A page of items of OpenAI's conversations, or of messages of a stored completion, is a conversation.
-
-Sources: https://platform.openai.com/docs/api-reference/chat, …/responses, …/conversations and …/batch,
-https://docs.anthropic.com/en/api/messages, https://docs.litellm.ai/docs/proxy/logging_spec, and for Helicone the
-``HeliconeRequest`` of https://github.com/Helicone/helicone.
+Sources: https://platform.openai.com/docs/api-reference/chat and …/responses, https://docs.anthropic.com/en/api/messages,
+https://docs.litellm.ai/docs/proxy/logging_spec, and for Helicone the ``HeliconeRequest`` of
+https://github.com/Helicone/helicone.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Set
+import re
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from turnlens.formats.bad_input import BadRow
 from turnlens.formats.call_sessions import Call, conversations, each_call, exchange, opinions, thumb
-from turnlens.formats.columns import conversation_field, value_at
-from turnlens.formats.flat_calls import flat_bodies, flat_names, is_flat
+from turnlens.formats.column_names import plain_name
+from turnlens.formats.columns import columns_known, conversation_field, value_at
 from turnlens.formats.format import Format, Head
 from turnlens.formats.message_layouts import parsed
 from turnlens.formats.message_times import time_and_order
-from turnlens.formats.model_bodies import answer, asked, usage
-from turnlens.formats.model_streams import whole
-from turnlens.formats.source_file import BadRow, Source
+from turnlens.formats.model_bodies import answer, asked, usage, whole
+from turnlens.formats.source_file import Source
 
 _LOGS = (
     ("request_body", "response_body"),
     ("request", "response"),
     ("input", "output"),
     ("inputs", "outputs"),
-    ("body", "response"),
 )
 _ANSWERS = frozenset({"choices", "content", "output", "candidates"})  # in bodies of responses
 _LITELLM = {"messages", "response", "call_type"}
-_STORED = {"object", "model", "choices"}  # completions, each perhaps with its ``messages``
-_ITEMS: tuple[Set[str], ...] = (
-    {"role", "content", "content_parts"},
-    {"role", "content", "type", "status"},
-    {"call_id", "type", "status"},
-)
 _SESSIONS = ("session_id", "Helicone-Session-Id", "litellm_session_id", "conversation_id", "thread_id", "trace_id")
 _PLACES = ("properties", "request_properties", "metadata")
 _USERS = ("user", "user_id")
@@ -59,6 +51,21 @@ _FAILED = 400  # from here on, statuses of HTTP are errors
 _MODELS = ("model", "request_model", "response_model", "model_id", "model_name")
 _KNOWN = {*_SESSIONS, *_TIMES, *_STATUSES, *_MODELS, *(name for names in _NUMBERS.values() for name in names)}
 _KNOWN |= {"id", "error", "error_str", "feedback_rating", "scores", *_PLACES}
+_FLAT_ASKED = ("messages", "prompt", "query", "question", "input", "user_message", "user_input")
+_FLAT_ANSWERED = (
+    "response",
+    "completion",
+    "answer",
+    "output",
+    "assistant_message",
+    "assistant_response",
+    "bot_response",
+)
+_NOT_FLAT = ("instruction", "request", "chosen")  # of rows to learn from, and of logs that hold bodies
+# The words in names of columns that rows to learn from do not have.
+_OF_A_CALL = re.compile(
+    r"(^|_)(model|latency|tokens|cost|spend|status_code|http_status|duration_ms|response_time)(_|$)"
+)
 
 
 def records(source: Source) -> Iterator[tuple[int, Any]]:
@@ -86,37 +93,14 @@ def _as_text(error: Any) -> str:
 
 def _calls(record: dict[str, Any], firsts: dict[str, str]) -> Iterator[Call]:
     page = record.get("data")  # of an API
-    records = page if isinstance(page, list) else [record]
-    if records and isinstance(records[0], dict) and _is_item(records[0].keys()):
-        records = [{"request": {"input": _from_the_first(_with_parts(records))}}]
-    return (_call(call, firsts) for call in records)
-
-
-def _is_item(keys: Set[str]) -> bool:
-    """Whether an object is an item of OpenAI's conversations, or a message of its stored completions."""
-    return any(names <= keys for names in _ITEMS) and conversation_field(keys) is None
-
-
-def _with_parts(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Messages of stored completions, which keep what has parts beside the content."""
-    return [{**said, "content": said.get("content") or said.get("content_parts")} for said in messages]
-
-
-def _from_the_first(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Items in the order in which they were said: unless asked otherwise, the API gives the newest first."""
-    roles = [item["role"] for item in items if item.get("role")]
-    is_turned = roles and roles[0] == "assistant" and roles[-1] != "assistant"
-    return items[::-1] if is_turned else items
+    return (_call(call, firsts) for call in (page if isinstance(page, list) else [record]))
 
 
 def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
-    flat = None if record.keys() >= _LITELLM else flat_names(record)
+    flat = None if record.keys() >= _LITELLM else _flat_names(record)
     request, response = _bodies(record, flat)
     if not request:
-        raise BadRow(
-            "found a response and no request; join it with the file of requests, by 'custom_id' in a batch; "
-            "a stored completion, with its 'messages'"
-        )
+        raise BadRow("found a response and no request; join it with the requests, for instance by their ids")
     system, messages = asked(request)
     response, metadata = whole(response), _metadata(record, request)
     time, order = time_and_order(_noted_time(record) or _noted_time(response))
@@ -127,7 +111,7 @@ def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
     numbers = {ours: _number(record, names) for ours, names in _NUMBERS.items()}
     counted = {name: float(count) for name, count in usage(response).items() if count is not None}
     call = {
-        "id": record.get("custom_id") or record.get("request_id") or (record.get("id") if flat else None) or None,
+        "id": record.get("request_id") or (record.get("id") if flat else None) or None,
         "session": _session(record, metadata, flat) or _first_of_chain(request, response, len(messages), firsts),
         "trace": None,
         "order": order,
@@ -167,11 +151,7 @@ def _bodies(record: dict[str, Any], flat: tuple[str, str] | None) -> tuple[dict[
         if not sent:
             raise BadRow("found no messages; LiteLLM keeps them with 'store_prompts_in_spend_logs: true'")
         return {"messages": sent}, parsed(record["response"])
-    if record.keys() >= _STORED:
-        messages = parsed(record.get("messages"))
-        messages = value_at(messages, "data") or messages
-        return {"messages": _with_parts(messages)} if messages else {}, record
-    if flat is not None and (bodies := flat_bodies(record, flat)) is not None:
+    if flat is not None and (bodies := _flat_bodies(record, flat)) is not None:
         return bodies
     asks, answers = next((names for names in _LOGS if names[0] in record), _LOGS[-1])
     request, response = (parsed(record.get(name)) for name in (asks, answers))
@@ -234,6 +214,46 @@ def _number(record: dict[str, Any], names: tuple[str, ...]) -> float | None:
     return None
 
 
+def _flat_names(keys: Collection[str]) -> tuple[str, str] | None:
+    """The columns that hold what was asked and what was answered."""
+    asked, answered = (next((name for name in names if name in keys), None) for names in (_FLAT_ASKED, _FLAT_ANSWERED))
+    return None if asked is None or answered is None or not set(_NOT_FLAT).isdisjoint(keys) else (asked, answered)
+
+
+def _is_flat(head: Head, whens: Collection[str]) -> bool:
+    """Whether rows are such calls.
+
+    Args:
+        head: The beginning of the file.
+        whens: The columns that say when a call was, or in which session.
+    """
+    names = _flat_names(head.keys)
+    if names is None or columns_known(head.keys) or head.keys.isdisjoint(whens):
+        return False
+    is_call = any(_OF_A_CALL.search(plain_name(key)) for key in head.keys)
+    return is_call and (names[0] == "messages" or names[0] not in head.inner)
+
+
+def _flat_bodies(record: dict[str, Any], names: tuple[str, str]) -> tuple[dict[str, Any], Any] | None:
+    """The request and the response, in the layout of Chat Completions; None where what was asked is a body itself.
+
+    Args:
+        record: The record.
+        names: The columns that hold them, of `_flat_names`.
+
+    Raises:
+        BadRow: Nothing was asked.
+    """
+    asked, answered = (parsed(record[name]) for name in names)
+    if isinstance(asked, dict):
+        return None
+    if not asked:
+        raise BadRow(f"found nothing under {names[0]!r}; expected what was asked")
+    messages = asked if isinstance(asked, list) else [{"role": "user", "content": str(asked)}]
+    ends = isinstance(messages[-1], dict) and messages[-1].get("role") == "assistant"
+    return {"messages": messages}, None if ends else answered
+
+
 def convert(raw: Any, source: Source) -> dict[str, Any] | None:
     """The conversation; None where nothing was asked."""
     if isinstance(raw, BadRow):
@@ -244,15 +264,11 @@ def convert(raw: Any, source: Source) -> dict[str, Any] | None:
 def matches(head: Head) -> bool:
     """Names of one log together, with a body that is a request's; where the bodies are text, the names are enough."""
     keys = head.inner.get("data") or head.keys
-    if keys >= _STORED or ("data" in head.inner and _is_item(keys)):
-        return True
     if keys >= _LITELLM or {"request_body", "response_body"} <= keys:
-        return True
-    if {"custom_id", "response", "error"} <= head.keys or {"custom_id", "method", "url", "body"} <= head.keys:
         return True
     if "outputs" in head.keys and "messages" in head.inner.get("inputs", ()):  # examples of LangSmith's data sets
         return True
-    if is_flat(head, {*_TIMES, *_SESSIONS}):
+    if _is_flat(head, {*_TIMES, *_SESSIONS}):
         return True
     if "messages" in head.inner.get("request", ()) and _ANSWERS & head.inner.get("response", frozenset()):
         return True

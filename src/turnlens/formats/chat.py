@@ -2,7 +2,7 @@
 
 JSONL, JSON or Parquet, each row an object with ``messages``, or the bare list of them. A JSON file may also be one
 object with all rows under ``conversations``, or the messages of a single conversation: ``[{"role", "content"}, …]``.
-LMSYS-Chat-1M and WildChat have them under ``conversation``, Chatbot Arena has two of them in a row. The id of a row
+LMSYS-Chat-1M and WildChat have them under ``conversation``. The id of a row
 without ``id`` is its ``conversation_id``, ``thread_id``, …; messages that have one each are a table.
 
 ``content`` may be a list of parts (see `turnlens.formats.message_layouts`): texts are joined; images, audio, files,
@@ -22,6 +22,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+from turnlens.formats.bad_input import BadRow, parse_record, parse_value
 from turnlens.formats.call_sessions import message_key
 from turnlens.formats.columns import conversation_field, joined_time, time_fields
 from turnlens.formats.conversation_snapshots import last_snapshots
@@ -30,10 +31,9 @@ from turnlens.formats.format import Format, Head
 from turnlens.formats.message_layouts import SAID_OTHERWISE, parsed, plain_message, with_system
 from turnlens.formats.message_times import DateOrder, moment
 from turnlens.formats.model_bodies import answer
-from turnlens.formats.source_file import BadRow, Source, parse_record, parse_value
+from turnlens.formats.source_file import Source
 
 _ANSWERS = ("response", "completion")
-_ARENA = {"conversation_a", "conversation_b"}
 # Messages of any layout that `plain_message` knows have one of these, and so has a conversation in a collection.
 _OF_A_MESSAGE = {"role", "content", "value", "parts", "data", "kwargs", "message", "message.role", "messages"}
 _OF_A_MESSAGE |= {"conversation", "conversations"}
@@ -57,30 +57,7 @@ def _rows(source: Source) -> Iterator[tuple[int, Any]]:
     if _is_lone_message(first[1]):
         yield first[0], [raw for _, raw in chain([first], rows)]
         return
-    for number, raw in chain([first], rows):
-        yield from ((number, half) for half in _battle(raw) or (raw,))
-
-
-def _battle(raw: Any) -> list[dict[str, Any]] | None:
-    """Both conversations of a row of Chatbot Arena, each with whether it won."""
-    if isinstance(raw, bytes) and b'"conversation_a"' not in raw:
-        return None
-    with suppress(BadRow):
-        row = parse_value(raw)
-        if isinstance(row, dict) and row.keys() >= _ARENA:
-            shared = {name: value for name, value in row.items() if not name.endswith(("_a", "_b"))}
-            won = {"model_a": "a", "model_b": "b"}.get(str(shared.pop("winner", None)))
-            return [
-                {
-                    **shared,
-                    "id": f"{row['question_id']}-{side}" if row.get("question_id") else None,
-                    "model": row.get(f"model_{side}"),
-                    "winner": "tie" if won is None else "won" if won == side else "lost",
-                    "messages": row[f"conversation_{side}"],
-                }
-                for side in "ab"
-            ]
-    return None
+    yield from chain([first], rows)
 
 
 def convert(raw: Any, source: Source) -> dict[str, Any]:
@@ -169,7 +146,7 @@ def _are_only_a_messages(keys: frozenset[str]) -> bool:
 def matches(head: Head) -> bool:
     """Either key is enough: ``messages``, or ShareGPT's ``conversations``; or rows are messages, or lists of them."""
     is_list = _is_message(head.inner.get("", frozenset()))
-    is_list |= _is_message(head.inner.get("conversation", frozenset())) or head.keys >= _ARENA
+    is_list |= _is_message(head.inner.get("conversation", frozenset()))
     named = [name for name in ("messages", "conversations") if name in head.keys]
     has_messages = any(not (keys := head.inner.get(name, frozenset())) or keys & _OF_A_MESSAGE for name in named)
     return has_messages or is_list or _are_only_a_messages(head.keys)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from turnlens.formats.source_file import BadRow
+from turnlens.formats.bad_input import BadRow
 
 _KINDS: dict[type, str] = {str: "text", int: "a number", float: "a number", bool: "true or false", list: "a list"}
 _MAX_INTEGER = 2**63 - 1

@@ -10,9 +10,9 @@ from statistics import mean
 from typing import Any
 
 from turnlens._utils.text_values import are_durations, minutes_of
+from turnlens.formats.bad_input import BadRow
 from turnlens.formats.column_names import plain_name, tells_how_long, words_of
 from turnlens.formats.message_times import DateOrder, moment
-from turnlens.formats.source_file import BadRow
 
 # Words in the names of columns, by what these mean.
 _HINTS = {

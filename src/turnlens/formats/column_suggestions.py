@@ -14,7 +14,7 @@ from statistics import mean
 from typing import Any
 
 from turnlens.errors import ConversationError
-from turnlens.formats.api_pages import any_records
+from turnlens.formats.bad_input import BadRow, parse_record
 from turnlens.formats.column_guesses import (
     Fields,
     conversation_score,
@@ -27,9 +27,9 @@ from turnlens.formats.column_guesses import (
     text_score,
 )
 from turnlens.formats.columns import Columns
-from turnlens.formats.nested import nested
-from turnlens.formats.source_file import BadRow, Source, parse_record
-from turnlens.formats.table import table_of
+from turnlens.formats.file_head import any_records
+from turnlens.formats.source_file import Source
+from turnlens.formats.table import nested, table_of
 
 _RECORDS_LOOKED_AT = 300
 _MESSAGES_LOOKED_AT = 1000

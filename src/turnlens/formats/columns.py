@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from turnlens._utils.arguments import did_you_mean, require_list
+from turnlens.formats.bad_input import BadRow
 from turnlens.formats.column_names import PLACES, TIMES, is_clock, is_date, plain_name, tells_when
 from turnlens.formats.message_times import DateOrder, moment
-from turnlens.formats.source_file import BadRow
 
 # The usual names of columns. Earlier groups come first; within a group, no name is preferred.
 _NAMES = {

@@ -18,9 +18,9 @@ from operator import itemgetter
 from typing import Any
 
 from turnlens.errors import ConversationError
+from turnlens.formats.bad_input import OTHER_LAYOUT, BadRow, parse_value
 from turnlens.formats.call_sessions import message_key
 from turnlens.formats.columns import conversation_field
-from turnlens.formats.source_file import OTHER_LAYOUT, BadRow, parse_value
 
 Row = dict[str, Any]
 _LOOKED_AT = 1000

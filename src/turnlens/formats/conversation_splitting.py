@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from turnlens.formats.source_file import BadRow
+from turnlens.formats.bad_input import BadRow
 
 DAY = "day"
 _PAUSE = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*(m|min|h|d)")

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import glob
+import gzip
+import logging
 import os
+import re
+import shutil
+import sys
+import tempfile
+import zlib
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from turnlens._utils.files import is_standard
 from turnlens.errors import ConversationError
-from turnlens.formats.archives import is_archive, unpack
-from turnlens.formats.folders import with_channels
-from turnlens.formats.sidecar_files import without_companions, without_models
+from turnlens.formats import FORMATS
+from turnlens.formats.folders import is_archive, unpack, with_channels
+from turnlens.formats.format import Head
 from turnlens.formats.source_file import ENDINGS, Source
-from turnlens.formats.standard_input import standard_input
+from turnlens.formats.text_encoding import utf16_of
 
 _LONGEST_NAME = 255  # bytes; the error of the system would not say that a text was taken for a name
 _SHOWN = 60
@@ -137,3 +146,126 @@ def _inside(archive: Path, format: str) -> list[Path]:
 
 def _sources(files: list[Path], format: str) -> list[Path]:
     return without_companions(with_channels(files) if format in ("auto", "slack") else files)
+
+
+_COMPANIONS = {"readme.txt": "a description", "license.txt": "a licence"}
+# Beside the conversations.json of an assistant's export only: elsewhere, files of these names may hold anything.
+_EXPORTED = "conversations.json"
+_BESIDE_EXPORTED = {
+    **dict.fromkeys(("user.json", "user_settings.json", "message_feedback.json"), "an account (ChatGPT)"),
+    **dict.fromkeys(("model_comparisons.json", "shared_conversations.json"), "parts of conversations (ChatGPT)"),
+    **dict.fromkeys(("users.json", "projects.json", "memories.json"), "an account (Claude)"),
+}
+
+# What shows that a folder holds a model or an unfinished run.
+_MODEL_FILES = ("modules.json", "run.json")
+
+
+def companions_in(folder: Path) -> list[Path]:
+    """The files in a folder that are known to accompany conversations."""
+    return [file for file in sorted(folder.iterdir()) if file.is_file() and _companion_content(file) is not None]
+
+
+def without_companions(files: list[Path]) -> list[Path]:
+    """Leave out the well-known companions of conversations, unless there is nothing else."""
+    kept = []
+    for file in files:
+        content = _companion_content(file)
+        if content is None:
+            kept.append(file)
+        else:
+            logging.getLogger("turnlens").info("passed over %s: %s; name the file itself to read it", file, content)
+    # files of other origins may have these names too: alone in a folder, they are what was meant
+    return kept or files
+
+
+def without_models(files: list[Path], folder: Path) -> list[Path]:
+    """Leave out files inside saved models and unfinished runs of turnlens, anywhere below a folder."""
+    holds_model = {f.parent for f in files if f.name in _MODEL_FILES}
+    kept = []
+    for file in files:
+        inside = [parent for parent in file.parents if parent.is_relative_to(folder)]
+        if holds_model.isdisjoint(inside):
+            kept.append(file)
+        else:
+            logging.getLogger("turnlens").info("passed over %s: part of a model or of an unfinished run", file)
+    return kept
+
+
+def _companion_content(file: Path) -> str | None:
+    name = file.name.lower().removesuffix(".gz")
+    if name in _BESIDE_EXPORTED and (file.parent / _EXPORTED).exists():
+        return _BESIDE_EXPORTED[name]
+    return next((content for pattern, content in _known().items() if fnmatchcase(name, pattern)), None)
+
+
+@cache
+def _known() -> dict[str, str]:
+    """The companions of all formats."""
+    from turnlens.formats import FORMATS  # here, since formats are made from what this package has
+
+    known = dict(_COMPANIONS)
+    for format in FORMATS.values():
+        known |= {pattern: f"{content} ({format.name})" for pattern, content in format.companions.items()}
+    return known
+
+
+_LOOKED_AT = 1 << 16
+
+
+def standard_input() -> Path:
+    """A temporary file with the bytes of the standard input, its ending as they look; it goes with the process.
+
+    Raises:
+        ConversationError: It is a terminal, or empty.
+    """
+    if sys.stdin is None or sys.stdin.isatty():
+        raise ConversationError("-", "the standard input is a terminal; pipe or redirect conversations into it")
+    return _spooled(sys.stdin)
+
+
+def is_spooled(path: Path) -> bool:
+    """Whether a file holds the standard input."""
+    return path.parent == Path(_folder().name)
+
+
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="turnlens-")  # of this user only, and removed at exit
+
+
+@cache
+def _spooled(stream: TextIO) -> Path:
+    folder = Path(_folder().name)
+    path = folder / "incoming"
+    with path.open("wb") as file:
+        shutil.copyfileobj(stream.buffer, file)
+    with path.open("rb") as file:
+        head = file.read(_LOOKED_AT)
+    if not head:
+        raise ConversationError("-", "the standard input is empty; expected conversations")
+    number = sum(1 for _ in folder.iterdir())
+    return path.rename(folder / f"stdin{number if number > 1 else ''}{ending_of(head)}")
+
+
+def ending_of(head: bytes) -> str:
+    """The ending that a file with these first bytes should have."""
+    if head.startswith(b"\x1f\x8b"):
+        try:
+            return f"{ending_of(zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, _LOOKED_AT))}.gz"
+        except (zlib.error, gzip.BadGzipFile):
+            return ".jsonl.gz"
+    if head.startswith(b"PAR1"):
+        return ".parquet"
+    if head.startswith(b"PK\x03\x04"):
+        return ".xlsx" if b"[Content_Types].xml" in head or b"xl/" in head else ".zip"
+    text = head.decode(utf16_of(head) or "utf-8-sig", "replace").lstrip()
+    lines = tuple(line for line in text.splitlines() if not line.isspace() and line)
+    if re.match(r"\{|\[\s*[\[{\]]", text):  # one value over many lines, or one on each
+        are_lines = lines[0].rstrip().endswith("}" if text[0] == "{" else "]") and (text[0] == "{" or len(lines) > 1)
+        return ".jsonl" if are_lines else ".json"
+    if not lines or any(known.matches(Head(lines=lines)) for known in FORMATS.values()):
+        return ".txt"
+    if "\t" in lines[0]:
+        return ".tsv"
+    return ".csv" if "," in lines[0] or ";" in lines[0] else ".txt"

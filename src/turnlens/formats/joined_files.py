@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import Any
 
 from turnlens.errors import ConversationError
-from turnlens.formats.damaged_files import DAMAGE, damage_of
+from turnlens.formats.bad_input import DAMAGE, BadRow, damage_of
 from turnlens.formats.format import Format
-from turnlens.formats.source_file import ROWS_OF_A_FILE, BadRow, Source
+from turnlens.formats.source_file import ROWS_OF_A_FILE, Source
 
 
 class JoinedSource(Source):

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, TextIO, cast
 
-from turnlens.formats.limits import TooLargeError, line_limit
+from turnlens.formats.bad_input import TooLargeError, line_limit
 
 _CHUNK_CHARACTERS = 1 << 20
 _BETWEEN_VALUES = re.compile(r"[\s,]*")

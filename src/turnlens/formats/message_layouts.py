@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from turnlens.formats.source_file import BadRow
+from turnlens.formats.bad_input import BadRow
 
 # Where a part, or an object in it, says what it stands for; never the data itself.
 _REFERENCES = ("file_name", "filename", "name", "title", "url", "image_url", "file_id", "path", "asset_pointer", "id")

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
+from turnlens.formats.bad_input import BadRow
 from turnlens.formats.column_names import is_place, plain_name, tells_which_day
-from turnlens.formats.source_file import BadRow
 
 _TWO_NUMBERS = re.compile(r"\s*(\d{1,2})([/.-])(\d{1,2})\2(?:\d{4}|\d{2})\b")
 # A weekday in any language, before a date in digits or a day and its month, and the word behind a German time of day.
@@ -204,3 +204,19 @@ def _other_notation(value: str, column: str, number: int, dates: DateOrder) -> d
 def _not_a_moment(value: Any, column: str, number: int) -> BadRow:
     remedy = f"write it as 2024-05-31 10:00, or leave time= out (--columns ignore={column.replace('+', ',')})"
     return BadRow(f"found {str(value)[:60]!r} in {column!r}; expected a number or a time: {remedy}", number)
+
+
+def iso_time(value: Any) -> str | None:
+    """Seconds since 1970 (number, or text as Slack writes it) as ISO 8601 in UTC; other texts as they are.
+
+    >>> iso_time(1700000000)
+    '2023-11-14T22:13:20+00:00'
+    >>> iso_time("2023-11-14T23:13:20+01:00")
+    '2023-11-14T23:13:20+01:00'
+    """
+    if value is None or value == "":
+        return None
+    try:
+        return datetime.fromtimestamp(float(value), UTC).isoformat()
+    except (TypeError, ValueError, OverflowError, OSError):
+        return str(value)

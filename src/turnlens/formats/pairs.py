@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from turnlens.formats.bad_input import BadRow, parse_record
 from turnlens.formats.chat import plain_messages
 from turnlens.formats.format import Format, Head
-from turnlens.formats.source_file import BadRow, Source, parse_record
+from turnlens.formats.source_file import Source
 
 _PAIRS = (
     ("prompt", "completion"),

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from turnlens.formats.bad_input import BadRow
 from turnlens.formats.checking import plain_label
 from turnlens.formats.columns import Columns, is_id, joined_time, value_at, without
 from turnlens.formats.message_layouts import text_and_labels
 from turnlens.formats.message_times import DateOrder, Moment, moment
-from turnlens.formats.source_file import BadRow
 
 _UNNAMED = "user"  # the role for texts without speakers, as in a survey
 _ANSWERS = "assistant"  # the role for answers in the row of what they answer

@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from turnlens.errors import ConversationError
+from turnlens.formats.bad_input import BadRow, parse_record
 from turnlens.formats.folders import files_of, members_files
 from turnlens.formats.format import Format, Head
-from turnlens.formats.iso_times import iso_time
-from turnlens.formats.source_file import BadRow, Source, parse_record
+from turnlens.formats.message_times import iso_time
+from turnlens.formats.source_file import Source
 
 _REFERENCE = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 # Other subtypes are what Slack writes itself.

@@ -19,10 +19,9 @@ from typing import Any, BinaryIO, TextIO, TypeVar, cast
 
 from turnlens._utils.text_values import with_formula
 from turnlens.errors import ConversationError
-from turnlens.formats.archives import shown
-from turnlens.formats.folders import size_of
+from turnlens.formats.bad_input import BadRow, TooLargeError, limited_lines, line_limit
+from turnlens.formats.folders import shown, size_of
 from turnlens.formats.json_stream import JsonText
-from turnlens.formats.limits import TooLargeError, limited_lines, line_limit
 from turnlens.formats.text_encoding import as_utf8, encoding_of, report
 from turnlens.formats.workbooks import excel_cells
 
@@ -33,22 +32,7 @@ _FEW_COLUMNS = 2  # of a table whose rows may lack all cells but the first
 _MOST_BELOW = 20  # single cells below a table
 _BOM = b"\xef\xbb\xbf"
 ROWS_OF_A_FILE = 1 << 40  # more than any has; numbers of rows in later files of one log begin at its multiples
-# What a format's functions raise where the layout differs from what they rely on.
-OTHER_LAYOUT = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
 _T = TypeVar("_T")
-
-
-class BadRow(ValueError):
-    """A row that cannot be used. Whatever reads the file adds the place.
-
-    Args:
-        problem: A description of what was found and what was expected.
-        number: The line or row number, if it is not the one the record started at.
-    """
-
-    def __init__(self, problem: str, number: int | None = None) -> None:
-        super().__init__(problem)
-        self.number = number
 
 
 class Source:
@@ -295,32 +279,6 @@ def _detected(path: Path, size: int, changed: int) -> str:
     return encoding
 
 
-def parse_value(raw: Any) -> Any:
-    """A record of `Source.records`, decoded if it is the bytes of a line.
-
-    Raises:
-        BadRow: It is malformed.
-    """
-    if isinstance(raw, BadRow):
-        raise raw
-    if not isinstance(raw, bytes):
-        return raw
-    text = parse_text(raw)
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        found = error.msg.removesuffix(" at")  # as in "Unterminated string starting at"
-        problem = (
-            f"malformed JSON ({found} at column {error.colno}); expected one JSON object on each line "
-            "(where one takes several lines, name the file .json)"
-        )
-        raise BadRow(problem) from None
-    except RecursionError:
-        raise BadRow("malformed JSON (nested too deeply); expected one JSON object on each line") from None
-    except ValueError:
-        raise BadRow("a number of thousands of digits; write it as text") from None
-
-
 def _named(header: list[str], row: list[str]) -> dict[str, str] | BadRow:
     """The cells of a row by their columns."""
     if len(row) == len(header):
@@ -336,28 +294,3 @@ def _told_apart(header: list[str]) -> list[str]:
         seen[name] += 1
         names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return names
-
-
-def parse_record(raw: Any) -> dict[str, Any]:
-    """A record of `Source.records` as a dict.
-
-    Raises:
-        BadRow: It is malformed, or not a JSON object.
-    """
-    value = parse_value(raw)
-    if not isinstance(value, dict):
-        raise BadRow(f"expected a JSON object, found {json.dumps(value)[:60]}")
-    return value
-
-
-def parse_text(raw: bytes) -> str:
-    """A line of `Source.lines` as text, without the line break.
-
-    Raises:
-        BadRow: It is not UTF-8.
-    """
-    try:
-        return raw.decode().rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        problem = f"not UTF-8 text (byte {error.start + 1} of the line); save the file as UTF-8, or name its encoding"
-        raise BadRow(problem) from None

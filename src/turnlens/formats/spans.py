@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
+from turnlens.formats.bad_input import BadRow
 from turnlens.formats.call_sessions import Call, conversations, each_call, exchange, message_key, opinions
 from turnlens.formats.calls import convert
 from turnlens.formats.column_names import plain_name
@@ -27,9 +28,18 @@ from turnlens.formats.format import Format, Head
 from turnlens.formats.message_layouts import parsed
 from turnlens.formats.message_times import time_and_order
 from turnlens.formats.model_bodies import answer, asked
-from turnlens.formats.otel import decoded, details, evaluations, messages_in_events, value_of, with_lists
-from turnlens.formats.source_file import BadRow, Source
-from turnlens.formats.span_names import CONVENTIONS, KINDS, convention_of
+from turnlens.formats.source_file import Source
+from turnlens.formats.span_conventions import (
+    CONVENTIONS,
+    KINDS,
+    convention_of,
+    decoded,
+    details,
+    evaluations,
+    messages_in_events,
+    value_of,
+    with_lists,
+)
 
 Span = dict[str, Any]
 _OTLP = ("resourceSpans", "resourceLogs", "resource_spans", "resource_logs")

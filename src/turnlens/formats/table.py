@@ -24,14 +24,15 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from turnlens.errors import ConversationError
-from turnlens.formats.api_pages import any_records, pages_in
+from turnlens.formats.bad_input import BadRow, parse_record
 from turnlens.formats.column_names import plain_name
-from turnlens.formats.columns import NOT_GIVEN, Columns, check_present, columns_known, find_columns, value_at
+from turnlens.formats.columns import NOT_GIVEN, Columns, check_present, columns_known, find_columns, value_at, without
+from turnlens.formats.file_head import any_records, pages_in
 from turnlens.formats.format import Format, Head
 from turnlens.formats.html_text import without_markup
 from turnlens.formats.message_times import DateOrder
 from turnlens.formats.raw_messages import RawMessage, message_rows, named_labels
-from turnlens.formats.source_file import BadRow, Source, parse_record
+from turnlens.formats.source_file import Source
 
 _HEADED = (".csv", ".tsv", ".parquet", ".xlsx")
 _YES, _NO = frozenset(("true", "1", "yes")), frozenset(("false", "0", "no"))
@@ -187,3 +188,49 @@ FORMAT = Format(
 def table_of(columns: Columns) -> Format:
     """The format of tables with these columns."""
     return replace(FORMAT, records=partial(records, given=columns))
+
+
+def nested(columns: Columns) -> Format:
+    """The format of records with these fields; it is never detected."""
+    return Format(
+        name="nested",
+        description=f"conversations with the fields {columns}",
+        layout=f"records that hold a list of messages under {columns.messages}",
+        records=partial(any_records, besides=(columns.messages or "").split(".")[0]),
+        convert=partial(_nested, given=columns),
+        matches=lambda head: False,
+    )
+
+
+def _nested(raw: Any, source: Source, given: Columns) -> dict[str, Any]:
+    record = parse_record(raw)
+    messages = _listed(record, given)
+    if not messages:
+        return {"messages": []}
+    names = dict.fromkeys(name for message in messages for name in message)
+    dates = DateOrder()
+    try:
+        columns = find_columns(names, given, whole_conversations=True, example=messages[0])
+    except ValueError as problem:
+        raise BadRow(str(problem)) from None
+    rows = [row for message in messages for row in RawMessage.of(message, columns, 0)]
+    for row in rows:
+        with suppress(BadRow) if columns.time_is_guessed else nullcontext():
+            dates.see(row.time)
+    used = [path for path in (given.conversation, given.messages, *given.ignore) if path]
+    labels = named_labels(without(record, used), ("id", "messages"))
+    identifier = value_at(record, given.conversation) if given.conversation else record.get("id")
+    return {**labels, "id": identifier, "messages": message_rows(rows, columns, dates)}
+
+
+def _listed(record: dict[str, Any], columns: Columns) -> list[dict[str, Any]]:
+    messages = value_at(record, columns.messages)
+    if isinstance(messages, str):
+        try:
+            messages = json.loads(messages)
+        except (ValueError, RecursionError):
+            raise BadRow(f"the column {columns.messages!r} holds text that is no JSON list of messages") from None
+    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+        names = ", ".join(record)
+        raise BadRow(f"found no list of messages under {columns.messages!r}; the record has: {names}")
+    return messages

@@ -20,8 +20,9 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
+from turnlens.formats.bad_input import BadRow
 from turnlens.formats.format import Format, Head
-from turnlens.formats.source_file import BadRow, Source
+from turnlens.formats.source_file import Source
 
 Order = Literal["day/month/year", "month/day/year", "year/month/day"]
 Date = tuple[int, int, int]

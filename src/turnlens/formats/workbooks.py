@@ -18,7 +18,7 @@ from xml.parsers import expat
 
 from turnlens._compat import worksheet_part
 from turnlens.errors import ConversationError
-from turnlens.formats.limits import TooLargeError, line_limit
+from turnlens.formats.bad_input import TooLargeError, line_limit
 
 _LINES_OF_TEXT = 16  # times the limit of a line: the text of all cells, which may be one string again and again
 _MOST_ELEMENTS = 200_000  # of XML in a row or string, for which the library takes a kilobyte each; 16,384 columns fit

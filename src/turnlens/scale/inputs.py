@@ -19,10 +19,9 @@ from turnlens.data.conversation_reader import SkippedRows, default_names, rows_o
 from turnlens.data.conversation_source import ROW, GivenSource, in_python
 from turnlens.data.read_options import ReadingOptions
 from turnlens.errors import BadRowError, ConversationError
-from turnlens.formats.archives import is_archive
 from turnlens.formats.checking import RowChecker
-from turnlens.formats.input_files import Paths, find_files, is_paths, no_conversations
-from turnlens.formats.sidecar_files import without_companions
+from turnlens.formats.folders import is_archive
+from turnlens.formats.input_files import Paths, find_files, is_paths, no_conversations, without_companions
 from turnlens.formats.source_file import ENDINGS, Source
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from turnlens.errors import ConversationError
-from turnlens.formats.damaged_files import DAMAGE
-from turnlens.formats.source_file import BadRow, Source, parse_record
+from turnlens.formats.bad_input import DAMAGE, BadRow, parse_record
+from turnlens.formats.source_file import Source
 from turnlens.store.records import Record
 
 # What a conversation of a sample is an example of, where its request is, and which group that is in.

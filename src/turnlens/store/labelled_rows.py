@@ -12,9 +12,9 @@ from turnlens._utils.arguments import did_you_mean
 from turnlens._utils.text_values import with_formula
 from turnlens.data.conversation_source import Given, GivenSource
 from turnlens.errors import BadRowError, ConversationError
-from turnlens.formats.damaged_files import DAMAGE, damage_of
+from turnlens.formats.bad_input import DAMAGE, BadRow, damage_of, parse_record
 from turnlens.formats.input_files import find_files, is_paths
-from turnlens.formats.source_file import BadRow, Source, parse_record
+from turnlens.formats.source_file import Source
 from turnlens.store.annotations import Annotation
 from turnlens.store.exported import REQUEST_TURN
 from turnlens.store.lance_table import Tables

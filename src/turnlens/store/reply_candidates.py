@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from turnlens._utils.files import existing_file, is_standard
 from turnlens.data.conversations import read_conversations
 from turnlens.data.messages import distinct_texts
-from turnlens.formats.standard_input import standard_input
+from turnlens.formats.input_files import standard_input
 
 if TYPE_CHECKING:
     from datasets import Dataset

@@ -19,8 +19,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
+from turnlens.formats.bad_input import BadRow
 from turnlens.formats.format import Format, Head
-from turnlens.formats.source_file import BadRow, Source
+from turnlens.formats.source_file import Source
 from turnlens.papers.formats.numbered import Line, blocks, without_number
 
 _TITLE = "_BOOK_TITLE_ :"

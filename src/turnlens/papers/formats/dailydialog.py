@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnlens.formats.bad_input import BadRow, parse_text
 from turnlens.formats.format import Format, Head
-from turnlens.formats.source_file import BadRow, Source, parse_text
+from turnlens.formats.source_file import Source
 
 _TURN_END = "__eou__"
 

@@ -27,8 +27,9 @@ from collections.abc import Hashable, Iterator
 from itertools import chain, groupby
 from typing import Any
 
+from turnlens.formats.bad_input import BadRow
 from turnlens.formats.format import Format, Head
-from turnlens.formats.source_file import BadRow, Source
+from turnlens.formats.source_file import Source
 
 _ROLES = {"0": "user", "1": "assistant"}
 _NO_TOPIC = "0"

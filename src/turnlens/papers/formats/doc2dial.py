@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from turnlens.errors import ConversationError
+from turnlens.formats.bad_input import parse_record
 from turnlens.formats.format import Format, Head
-from turnlens.formats.source_file import Source, parse_record
+from turnlens.formats.source_file import Source
 
 _ROLES = {"user": "user", "agent": "assistant"}
 _DEPTH = 4  # dial_data, domain, document, and the array of dialogues

@@ -19,8 +19,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from turnlens.formats.bad_input import BadRow, parse_text
 from turnlens.formats.format import Format, Head
-from turnlens.formats.source_file import BadRow, Source, parse_text
+from turnlens.formats.source_file import Source
 
 _ROLES = {"0": "user", "1": "assistant"}
 _SPEAKERS = re.compile(r"[01|]*-[01]-[01|]*")

@@ -11,8 +11,9 @@ from itertools import groupby
 from typing import Any
 
 from turnlens.errors import ConversationError
+from turnlens.formats.bad_input import BadRow
 from turnlens.formats.format import Format, Head
-from turnlens.formats.source_file import BadRow, Source
+from turnlens.formats.source_file import Source
 
 _ROLES = {"0": "user", "1": "assistant"}
 _NEEDED = ("session_id", "waiter_send", "content")

@@ -15,8 +15,9 @@ from itertools import groupby
 from typing import Any
 
 from turnlens.errors import ConversationError
+from turnlens.formats.bad_input import BadRow
 from turnlens.formats.format import Format, Head
-from turnlens.formats.source_file import BadRow, Source
+from turnlens.formats.source_file import Source
 
 _COLUMNS = ["session.ID", "Message.ID", "Message.Timestamp", "Message.From", "Message.Text"]
 _ROLES = {"user": "user", "agent": "assistant"}

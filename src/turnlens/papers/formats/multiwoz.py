@@ -13,8 +13,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from turnlens.formats.bad_input import parse_record
 from turnlens.formats.format import Format, Head
-from turnlens.formats.source_file import Source, parse_record
+from turnlens.formats.source_file import Source
 from turnlens.papers.formats import sgd
 
 _NO_DOMAINS = ("message", "topic")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from turnlens.formats.source_file import BadRow, Source
+from turnlens.formats.bad_input import BadRow
+from turnlens.formats.source_file import Source
 
 Line = tuple[int, str]
 

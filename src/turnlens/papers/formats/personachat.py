@@ -19,8 +19,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from turnlens.formats.bad_input import BadRow
 from turnlens.formats.format import Format, Head
-from turnlens.formats.source_file import BadRow, Source
+from turnlens.formats.source_file import Source
 from turnlens.papers.formats.numbered import Line, blocks, without_number
 
 _PERSONAS = {"your persona:": "persona", "partner's persona:": "partner_persona"}

@@ -10,8 +10,9 @@ import re
 from itertools import count, takewhile
 from typing import Any
 
+from turnlens.formats.bad_input import parse_record
 from turnlens.formats.format import Format, Head
-from turnlens.formats.source_file import Source, parse_record
+from turnlens.formats.source_file import Source
 
 
 def convert(raw: Any, source: Source) -> dict[str, Any]:

@@ -1,0 +1,152 @@
+"""Exports of chat apps: channels of Discord (DiscordChatExporter's JSON) and chats of Telegram (``result.json``).
+
+Discord: a file is a channel or thread, one conversation. The role is the unique name; the name shown is the label
+``nickname``. Telegram: a file is one chat, or all of them under ``chats.list`` and ``left_chats.list``; the role is the
+name shown. What the app writes itself (somebody joined, a message was pinned) is a ``notice``; files, embeds, stickers
+and the like are ``attachments``; ``reply_to`` is the ``message_id`` of the message that another answers.
+
+Sources: https://github.com/Tyrrrz/DiscordChatExporter (``JsonMessageWriter.cs``) and
+https://core.telegram.org/import-export (Telegram Desktop, *Export chat history*).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from turnlens.formats.bad_input import BadRow, parse_record
+from turnlens.formats.columns import value_at
+from turnlens.formats.file_head import object_head
+from turnlens.formats.format import Format, Head
+from turnlens.formats.message_times import time_and_order
+from turnlens.formats.source_file import Source
+
+_KEPT = ("id", "type", "timestamp", "content", "author", "reference", "attachments", "embeds", "stickers")
+_DISCORD_TEXTS = ("Default", "Reply", "0", "19")  # numbers in exports of old versions
+_TELEGRAM_LISTS = (("chats", "list"), ("left_chats", "list"))
+_TELEGRAM_FILES = ("media_type", "sticker_emoji", "photo", "file", "poll.question", "location_information")
+
+
+def _discord_records(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The one channel of the file, of whose messages only what is needed is kept."""
+    channel: dict[str, Any] = {"messages": []}
+    for _, (key, value) in source.object_items():
+        source.tick()
+        if key == "messages":
+            kept = {name: value.get(name) for name in _KEPT} if isinstance(value, dict) else value
+            channel["messages"].append(kept)
+        else:
+            channel[key] = value
+    yield 1, channel
+
+
+def _discord(raw: dict[str, Any], source: Source) -> dict[str, Any] | None:
+    """The channel with its name and that of the server; None for one without messages."""
+    if not raw["messages"]:
+        return None
+    channel, guild = raw["channel"], raw.get("guild") or {}
+    return {
+        "id": channel.get("id"),
+        "messages": [_discord_message(message) for message in raw["messages"]],
+        "channel": channel.get("name"),
+        "category": channel.get("category"),
+        "server": guild.get("name"),
+        "topic": channel.get("topic"),
+    }
+
+
+def _discord_message(message: dict[str, Any]) -> dict[str, Any]:
+    author, text = message["author"], message["content"]
+    labels = {
+        "nickname": author.get("nickname"),
+        "time": message.get("timestamp"),
+        "message_id": message.get("id"),
+        "reply_to": (message.get("reference") or {}).get("messageId"),
+        "attachments": _discord_files(message) or None,
+    }
+    if (message.get("type") or "Default") not in _DISCORD_TEXTS:
+        labels["notice"], text = text, ""
+    return {"role": author["name"], "content": text, **labels}
+
+
+def _discord_files(message: dict[str, Any]) -> list[str]:
+    files = (f"file: {file.get('fileName')}" for file in message.get("attachments") or ())
+    embeds = (f"embed: {item.get('title') or item.get('url') or ''}" for item in message.get("embeds") or ())
+    stickers = (f"sticker: {item.get('name')}" for item in message.get("stickers") or ())
+    return [*files, *embeds, *stickers]
+
+
+def _telegram_records(source: Source) -> Iterator[tuple[int, Any]]:
+    """Chats: the file itself, or those of an export of all chats."""
+    if source.ending != ".json" or "messages" in object_head(source)[0].keys:
+        yield from source.records()
+        return
+    chats = (chat for _, (keys, chat) in source.json_members(3) if keys in _TELEGRAM_LISTS)
+    yield from enumerate(chats, start=1)
+
+
+def _telegram(raw: Any, source: Source) -> dict[str, Any] | None:
+    """The chat in order of time; None for one without messages."""
+    chat = parse_record(raw)
+    timed = []
+    for message in chat["messages"]:
+        if not isinstance(message, dict):
+            raise BadRow(f"found {str(message)[:40]!r} as a message; expected an object with 'text'")
+        time, order = time_and_order(message.get("date_unixtime") or message.get("date"))
+        row = _telegram_message(message, time)
+        timed += [(time, order, row)] if row is not None else []
+    if all(time is not None for time, _, _ in timed):
+        timed.sort(key=lambda item: item[1])
+    labels = {"title": chat.get("name"), "type": chat.get("type")}
+    messages = [row for _, _, row in timed]
+    return {**labels, "id": str(chat["id"]), "messages": messages} if messages else None
+
+
+def _telegram_message(message: dict[str, Any], time: str | None) -> dict[str, Any] | None:
+    """The message; None for one that holds neither a text nor anything else."""
+    text: Any = message.get("text") or ""
+    if isinstance(text, list):  # pieces, each with its style
+        text = "".join(str(piece.get("text") or "") if isinstance(piece, dict) else str(piece) for piece in text)
+    is_text = message.get("type") == "message"
+    speaker = next((message[name] for name in ("from", "actor", "from_id", "actor_id") if message.get(name)), "unknown")
+    file = next((value for path in _TELEGRAM_FILES if (value := value_at(message, path))), None)
+    notice = None if is_text else message.get("action") or text
+    if not (text or file or notice):
+        return None
+    return {
+        "role": str(speaker),
+        "content": str(text).strip() if is_text else "",
+        "time": time,
+        "message_id": str(message["id"]) if "id" in message else None,
+        "reply_to": str(message["reply_to_message_id"]) if message.get("reply_to_message_id") else None,
+        "attachments": [str(file)] if file else None,
+        "notice": notice,
+    }
+
+
+def _is_telegram(head: Head) -> bool:
+    """One chat, or the file of all chats, whose first keys are known."""
+    is_chat = {"id", "type"} <= head.keys and {"date", "type"} <= head.inner.get("messages", frozenset())
+    return (
+        is_chat
+        or {"about", "personal_information"} <= head.keys
+        or {"about", "list"} <= head.inner.get("chats", frozenset())
+    )
+
+
+DISCORD = Format(
+    name="discord",
+    description="Discord channels written by DiscordChatExporter (JSON)",
+    layout='one object {"guild", "channel", "messages": [{"id", "type", "timestamp", "content", "author"}, …]}',
+    records=_discord_records,
+    convert=_discord,
+    matches=lambda head: {"guild", "channel"} <= head.keys,
+)
+TELEGRAM = Format(
+    name="telegram",
+    description="chats exported by Telegram Desktop (result.json)",
+    layout='{"name", "type", "id", "messages": [{"type", "date", "from", "text"}, …]}, or such under "chats"',
+    records=_telegram_records,
+    convert=_telegram,
+    matches=_is_telegram,
+)

@@ -1,0 +1,141 @@
+"""Conversations of Intercom as its API gives them, and tickets of Zendesk with their comments (JSON export or API).
+
+A file holds a conversation or ticket a row, or a page of them. Customers are read as user and agents as assistant, as
+far as the file says who is who; their names are the label ``name``. Internal notes are the label ``note``, and parts of
+Intercom without a text, such as an assignment, a ``notice``: neither was said to the customer.
+
+Sources: https://developers.intercom.com/docs/references/rest-api/api.intercom.io/conversations/conversation,
+https://developer.zendesk.com/api-reference/ticketing/tickets/ticket_comments/ and
+https://support.zendesk.com/hc/en-us/articles/4408886165402 (exporting data).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from turnlens.formats.bad_input import parse_record
+from turnlens.formats.columns import value_at
+from turnlens.formats.file_head import object_head
+from turnlens.formats.format import Format, Head
+from turnlens.formats.html_text import html_text, without_markup
+from turnlens.formats.message_times import iso_time
+from turnlens.formats.source_file import Source
+
+_ROLES = {"user": "user", "lead": "user", "contact": "user", "admin": "assistant", "team": "assistant", "bot": "bot"}
+_PEOPLE = ("requester", "submitter", "assignee")
+_TICKET_LABELS = ("status", "priority", "type", "tags")
+# Words that Zendesk has in place of a number. The mean of these is the share of the satisfied.
+_RATINGS = {"good": 1, "bad": 0, "unoffered": None, "offered": None}
+
+
+def _intercom_records(source: Source) -> Iterator[tuple[int, Any]]:
+    """Conversations, also of a page of a list."""
+    is_page = source.ending == ".json" and "conversations" in object_head(source)[0].keys
+    return source.array_records("conversations") if is_page else source.records()
+
+
+def _intercom(raw: Any, source: Source) -> dict[str, Any]:
+    """The conversation; its ``source``, which is a message too, comes first."""
+    conversation = parse_record(raw)
+    first = {**conversation["source"], "created_at": conversation.get("created_at")}
+    parts = (conversation.get("conversation_parts") or {}).get("conversation_parts") or ()
+    tags = (conversation.get("tags") or {}).get("tags") or ()
+    title = conversation.get("title") or first.get("subject")
+    return {
+        "id": conversation["id"],
+        "messages": [_part(part) for part in (first, *parts)],
+        "title": html_text(title)[0] if title else None,
+        "rating": (conversation.get("conversation_rating") or {}).get("rating"),
+        "time": iso_time(conversation.get("created_at")),
+        "state": conversation.get("state"),
+        "tags": [tag["name"] for tag in tags] or None,
+    }
+
+
+def _part(part: dict[str, Any]) -> dict[str, Any]:
+    author = part.get("author") or {}
+    text, images = html_text(part.get("body") or "")
+    files = [f"file: {file.get('name')}" for file in part.get("attachments") or ()]
+    message = {
+        "role": _ROLES.get(author.get("type", ""), author.get("type") or "bot"),
+        "content": text,
+        "name": author.get("name"),
+        "time": iso_time(part.get("created_at")),
+        "attachments": [*(f"image: {image}" for image in images), *files] or None,
+    }
+    kind = part.get("part_type", "")
+    if "note" in kind:
+        return {**message, "content": "", "note": text}
+    return message if text or message["attachments"] else {**message, "notice": kind or None}
+
+
+def _zendesk_records(source: Source) -> Iterator[tuple[int, Any]]:
+    """Tickets; those of a page each with all ``users`` of the page."""
+    if source.ending != ".json" or "tickets" not in object_head(source)[0].keys:
+        yield from source.records()
+        return
+    users = [user for _, user in source.array_records("users")]
+    for number, ticket in source.array_records("tickets"):
+        yield number, {**ticket, "users": users} if isinstance(ticket, dict) else ticket
+
+
+def _zendesk(raw: Any, source: Source) -> dict[str, Any]:
+    """The comments in order, the first of which is what the ticket was opened with."""
+    ticket = parse_record(raw)
+    comments = ticket["comments"]
+    named = [ticket[place] for place in _PEOPLE if isinstance(ticket.get(place), dict)]
+    people = {person["id"]: person for person in [*named, *(ticket.get("users") or ())] if "id" in person}
+    requester = ticket.get("requester_id") or (ticket.get("requester") or {}).get("id") or comments[0]["author_id"]
+    score = value_at(ticket, "satisfaction_rating.score")
+    return {
+        "id": ticket.get("id") or comments[0].get("ticket_id"),
+        "messages": [_comment(comment, people, requester) for comment in comments],
+        "title": ticket.get("subject"),
+        "time": ticket.get("created_at"),
+        **{name: ticket[name] for name in _TICKET_LABELS if ticket.get(name)},
+        "rating": _RATINGS.get(score.lower(), score) if isinstance(score, str) else score,
+        "team": value_at(ticket, "group.name"),
+        "agent": value_at(ticket, "assignee.name"),
+    }
+
+
+def _comment(comment: dict[str, Any], people: dict[Any, dict[str, Any]], requester: Any) -> dict[str, Any]:
+    author = comment["author_id"]
+    person = people.get(author, {})
+    is_user = author == requester or person.get("role") == "end-user"
+    plain = comment.get("plain_body") or comment.get("body")
+    text, images = (without_markup(plain).strip(), []) if plain else html_text(comment.get("html_body") or "")
+    files = [f"file: {file.get('file_name')}" for file in comment.get("attachments") or ()]
+    message = {
+        "role": "user" if is_user else "assistant",
+        "content": text,
+        "name": person.get("name") or str(author),
+        "time": comment.get("created_at"),
+        "attachments": [*(f"image: {image}" for image in images), *files] or None,
+    }
+    return message if comment.get("public", True) else {**message, "content": "", "note": text}
+
+
+def _is_intercom(head: Head) -> bool:
+    inside = head.inner.get("conversations", frozenset())
+    return {"source", "conversation_parts"} <= head.keys or {"source", "state"} <= inside
+
+
+INTERCOM = Format(
+    name="intercom",
+    description="Intercom conversations as its API gives them (JSON, JSONL)",
+    layout='conversations {"id", "source": {"body", "author"}, "conversation_parts": {"conversation_parts": '
+    '[{"part_type", "body", "author", "created_at"}, …]}}',
+    records=_intercom_records,
+    convert=_intercom,
+    matches=_is_intercom,
+)
+ZENDESK = Format(
+    name="zendesk",
+    description="Zendesk tickets with comments (JSON export or API)",
+    layout='tickets {"id", "subject", "requester_id", "comments": [{"author_id", "body", "public", "created_at"}, …]}',
+    records=_zendesk_records,
+    convert=_zendesk,
+    matches=lambda head: "author_id" in head.inner.get("comments", ()) or "comments" in head.inner.get("tickets", ()),
+)
