@@ -9,7 +9,7 @@ import typer
 
 from turnlens._utils.progress import note
 from turnlens.cli.options import Data, Force, Model, OutputFolder, Seed
-from turnlens.cli.reading import Reading, reads_conversations
+from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.terminal import quiet_transformers
 
 

@@ -1,4 +1,4 @@
-"""The command `turnlens cluster`: the groups of messages and conversations as a table."""
+"""The commands `turnlens cluster`, the groups of messages and conversations as a table, and `turnlens label`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from turnlens._compat import leave_out_pandas
 from turnlens._utils.files import only_writer
 from turnlens._utils.progress import note
 from turnlens.cli.explore import Compared, Grouping, explored_store, makes_groups, say_who_asks
-from turnlens.cli.options import GROUP_TABLE, ExploredStore, Force, GivenData, Seed, StoreModel
-from turnlens.cli.reading import Reading, reads_conversations
-from turnlens.cli.terminal import quiet_transformers
+from turnlens.cli.options import GROUP_TABLE, Data, ExploredStore, Force, GivenData, Seed, StoreModel
+from turnlens.cli.reading_options import Reading, reads_conversations
+from turnlens.cli.terminal import quiet_transformers, use_one_thread
 
 if TYPE_CHECKING:
     from turnlens.groups.naming_endpoint import Endpoint
     from turnlens.report import Groups
+
 
 _SHOWN = 15
 _KEY = "TURNLENS_NAMING_KEY"
@@ -126,3 +127,42 @@ def _print(groups: Groups) -> None:
         if len(of_part) > _SHOWN:
             note(f"         and {len(of_part) - _SHOWN} more")
     note(f"{100 * groups.outliers:5.1f} %  in no group")
+
+
+@reads_conversations
+def label(
+    data: Data,
+    groups: Annotated[
+        Path,
+        typer.Option(
+            "--groups", help="Folder of the store that has the groups, or a groups.safetensors from such a folder."
+        ),
+    ],
+    output: Annotated[Path, GROUP_TABLE],
+    reading: Reading,
+    model: StoreModel = None,
+    seed: Seed = 0,
+    force: Force = False,
+) -> None:
+    """Give messages the groups that `turnlens cluster` or `turnlens explore` has found in other conversations.
+
+    The columns are id, turn, role, text, group, group_name, coarse_group, coarse_group_name and confidence: the
+    probability that the message belongs to the group that is most like it. If it is below 0.5, the message belongs to
+    none of these, and its group is empty.
+
+    Example: `turnlens label new.jsonl --groups chats.store --output labels.parquet`
+    """
+    from turnlens.report.tables import check_table, write_table
+
+    check_table(output, force)
+    reading.check(data, output)
+    quiet_transformers()
+    leave_out_pandas()
+    use_one_thread()
+    from turnlens.report import label as label_messages
+
+    with only_writer(output):
+        table = label_messages(reading.rows(data), groups=groups, encoder=model, seed=seed)
+        write_table(table, output)
+    none = table["group"].null_count / len(table)
+    note(f"Wrote the groups of {len(table):,} messages to {output}; {100 * none:.1f} % belong to none of these")

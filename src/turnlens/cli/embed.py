@@ -10,7 +10,7 @@ import typer
 from turnlens._utils.files import is_url
 from turnlens._utils.progress import note
 from turnlens.cli.options import Cache, Force, Model, Pooling, Resume
-from turnlens.cli.reading import Reading, reads_conversations
+from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.terminal import quiet_transformers
 from turnlens.encoders.folders import encoder_folder
 

@@ -10,7 +10,7 @@ import typer
 from turnlens._utils.files import check_file, is_standard
 from turnlens._utils.registries import TASKS, check_task
 from turnlens.cli.options import ConversationLabel, Force, Label, MaxQueries, Pooling, Seed
-from turnlens.cli.reading import Reading, reads_conversations
+from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.tables import print_modes, print_table, write_json
 from turnlens.cli.terminal import quiet_transformers
 from turnlens.encoders.folders import encoder_folder

@@ -12,9 +12,8 @@ import typer
 
 from turnlens._utils.files import check_file, discard, is_url
 from turnlens._utils.progress import console, note
-from turnlens.cli.groups import takes
-from turnlens.cli.options import ExploredStore, Force, GivenData, Seed, StoreModel
-from turnlens.cli.reading import Reading, reads_conversations
+from turnlens.cli.options import ExploredStore, Force, GivenData, Seed, StoreModel, takes
+from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.store import fill, refuse_other_files
 from turnlens.cli.terminal import quiet_transformers
 

@@ -1,4 +1,4 @@
-"""The command `turnlens export`: what a store holds, for other tools."""
+"""The commands `turnlens export`, a store for other tools, and `turnlens convert`, files as chat JSONL."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import typer
 
 from turnlens._utils.files import atomic_path, only_writer
 from turnlens._utils.progress import console, note
-from turnlens.cli.options import Force, Seed
+from turnlens.cli.options import ChatFile, Data, Force, Seed
+from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.store import StoreArgument, opened_store
 from turnlens.cli.terminal import quiet_transformers
 
 if TYPE_CHECKING:
     from turnlens.report import Report
     from turnlens.store import ConversationStore
+
 
 _TABLES = (".csv", ".parquet", ".xlsx")
 
@@ -88,3 +90,24 @@ def _report(store: ConversationStore, page: bool = False) -> Report:
     from turnlens.report import build_report
 
     return build_report(store, page=page)
+
+
+@reads_conversations
+def convert(
+    sources: Data,
+    output: ChatFile,
+    split: Annotated[
+        str | None, typer.Option(help="Use only conversations with this value of the label `split`, such as test.")
+    ] = None,
+    force: Force = False,
+    *,
+    reading: Reading,
+) -> None:
+    """Convert conversations from any known format to chat JSONL.
+
+    Example: `turnlens convert dialogues_*.json --format sgd --out chats.jsonl.gz`
+    """
+    from turnlens.data.conversations import convert_conversations
+
+    count = convert_conversations(sources, output=output, force=force, split=split, **reading.arguments)
+    note(f"Wrote {count:,} conversations to {output}")

@@ -12,7 +12,7 @@ import typer
 from turnlens._utils.files import check_file, is_standard
 from turnlens._utils.progress import console, note
 from turnlens.cli.options import Data, Force
-from turnlens.cli.reading import Reading, reads_conversations
+from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.tables import print_pairs, write_json
 
 if TYPE_CHECKING:

@@ -4,29 +4,52 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import Annotated
+from functools import cached_property
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 import turnlens
 from turnlens._utils.progress import log_handler
+from turnlens._utils.registries import Table
 from turnlens.cli.centre import centre
-from turnlens.cli.cluster import cluster
-from turnlens.cli.data import convert
+from turnlens.cli.cluster import cluster, label
 from turnlens.cli.embed import embed
 from turnlens.cli.evaluate import evaluate
 from turnlens.cli.explore import explore
-from turnlens.cli.export import export
-from turnlens.cli.extensions import COMMANDS, commands_of
+from turnlens.cli.export import convert, export
 from turnlens.cli.inspect import inspect
-from turnlens.cli.label import label
 from turnlens.cli.merge import merge
 from turnlens.cli.reply import reply
 from turnlens.cli.serve import new_key, serve
 from turnlens.cli.store import index, search, store
-from turnlens.cli.terminal import Commands
+from turnlens.cli.terminal import Application, Commands
 from turnlens.cli.training import demo, train
-from turnlens.cli.verbosity import Application
+
+# Command -> a `typer.Typer` with the commands below it.
+COMMANDS: Table[typer.Typer] = Table({}, "COMMANDS")
+
+
+def commands_of(name: str) -> type[TyperGroup]:
+    """A group of commands that are those of an extension's application."""
+
+    class Imported(TyperGroup):
+        @property
+        def commands(self) -> Any:
+            return self._group.commands
+
+        @commands.setter
+        def commands(self, value: Any) -> None:
+            """Of a group that typer makes empty."""
+
+        @cached_property
+        def _group(self) -> Any:
+            return get_command(COMMANDS[name])
+
+    return Imported
+
 
 app = Application(
     cls=Commands,

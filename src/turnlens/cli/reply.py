@@ -20,7 +20,7 @@ from turnlens.cli.options import (
     Top,
     Where,
 )
-from turnlens.cli.reading import Reading, reads_conversations
+from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.tables import print_hits, print_ranking, write_json
 from turnlens.cli.terminal import quiet_transformers, use_one_thread
 

@@ -15,10 +15,9 @@ from turnlens._utils.processes import keep_little_free_memory
 from turnlens._utils.progress import console, note, progress_of
 from turnlens._utils.text_values import strict_json
 from turnlens.cli.options import Cache, Data, Model, StoreModel, Where
-from turnlens.cli.reading import Reading, reads_conversations
+from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.tables import print_hits
-from turnlens.cli.terminal import Commands, quiet_transformers, use_one_thread
-from turnlens.cli.verbosity import Application
+from turnlens.cli.terminal import Application, Commands, quiet_transformers, use_one_thread
 from turnlens.encoders.folders import encoder_folder
 from turnlens.errors import ConversationError
 

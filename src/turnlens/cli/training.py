@@ -28,7 +28,7 @@ from turnlens.cli.options import (
     given,
     parse_settings,
 )
-from turnlens.cli.reading import Reading, reads_conversations
+from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.tables import print_gains, print_table
 from turnlens.cli.terminal import quiet_transformers
 from turnlens.encoders.folders import encoder_folder

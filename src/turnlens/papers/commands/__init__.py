@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnlens.cli.verbosity import Application
+from turnlens.cli.terminal import Application
 from turnlens.papers.commands.bench import bench
 from turnlens.papers.commands.plan import plan
 from turnlens.papers.commands.plato import convert_plato

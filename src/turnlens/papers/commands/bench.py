@@ -11,8 +11,7 @@ from typing_extensions import override
 
 from turnlens._utils.progress import note
 from turnlens.cli.options import parse_settings
-from turnlens.cli.terminal import quiet_transformers
-from turnlens.cli.verbosity import Application
+from turnlens.cli.terminal import Application, quiet_transformers
 from turnlens.papers.experiments.papers import DATA_SETS, PAPERS, TABLES, check_data_sets
 
 

@@ -18,7 +18,7 @@ from turnlens.cli.options import (
     Speaker,
     Top,
 )
-from turnlens.cli.reading import Reading, reads_conversations
+from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.reply import messages_to_continue, show_ranking
 from turnlens.cli.terminal import quiet_transformers
 

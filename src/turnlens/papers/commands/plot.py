@@ -10,9 +10,8 @@ import typer
 
 from turnlens._utils.progress import note
 from turnlens.cli.options import ConversationLabel, Data, Force, Model
-from turnlens.cli.reading import Reading, reads_conversations
-from turnlens.cli.terminal import quiet_transformers
-from turnlens.cli.verbosity import Application
+from turnlens.cli.reading_options import Reading, reads_conversations
+from turnlens.cli.terminal import Application, quiet_transformers
 
 DataPath = Annotated[Path, typer.Argument(help="A file or folder of conversations.", show_default=False)]
 Picture = Annotated[Path, typer.Option("--output", "-o", help="The .png, .svg or .pdf file to write.")]

@@ -1,4 +1,4 @@
-"""How commands read conversations: one set of options for all of them."""
+"""Options for reading conversations, the same for all commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from turnlens._utils.progress import note
-from turnlens.cli.groups import takes
+from turnlens.cli.options import takes
 
 if TYPE_CHECKING:
     from datasets import Dataset
