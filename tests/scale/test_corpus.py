@@ -10,7 +10,7 @@ import pytest
 
 import turnlens
 from closeness import assert_same_vectors
-from turnlens.scale import embedder
+from turnlens.scale import embed as embedder
 from turnlens.scale.output import MANIFEST
 
 from .cases import SHARD_SIZE, contents, manifest, texts

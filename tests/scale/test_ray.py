@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import turnlens
-from turnlens.scale import ray_embedding as ray_engine
-from turnlens.scale.cluster import Actors
+from turnlens.scale import ray_data as ray_engine
+from turnlens.scale.ray_data import Actors
 
 from .cases import SHARD_SIZE, contents, manifest, texts
 
@@ -24,9 +24,9 @@ pytest.importorskip("ray.data", reason="needs the extra ray")
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster(only_cluster):
-    from turnlens.scale import cluster
+    from turnlens.scale import ray_data as cluster
 
-    with cluster.cluster(actors=2):
+    with cluster.ray_cluster(actors=2):
         yield
 
 

@@ -14,12 +14,11 @@ from turnlens.data.conversation_source import Given
 from turnlens.data.read_options import ReadingOptions, ReadOptions
 from turnlens.encoders.inference import Half
 from turnlens.formats.input_files import is_paths
-from turnlens.scale.embedder import Embedder, ShardWriter
+from turnlens.scale.embed import Embedder, ShardWriter
 from turnlens.scale.inputs import GivenInput, InputFile, find_inputs, total
 from turnlens.scale.job import Embedding, Job
-from turnlens.scale.output import PartFolder
-from turnlens.scale.ray_embedding import write_on_ray
-from turnlens.scale.shards import CONVERSATIONS_IN_SHARD, Shard
+from turnlens.scale.output import CONVERSATIONS_IN_SHARD, PartFolder, Shard
+from turnlens.scale.ray_data import write_on_ray
 
 Engine = Literal["local", "ray"]
 

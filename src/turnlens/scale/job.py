@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnlens.data.read_options import ReadingOptions
 from turnlens.scale.inputs import InputFile
-from turnlens.scale.output import PartFolder, part_of
-from turnlens.scale.shards import CONVERSATIONS_IN_SHARD, Shard, read_shards
+from turnlens.scale.output import CONVERSATIONS_IN_SHARD, PartFolder, Shard, part_of, read_shards
 
 if TYPE_CHECKING:
     from turnlens.encoders.inference import Half

@@ -15,7 +15,7 @@ from typing import Any
 from turnlens._compat import raised_in_worker
 from turnlens._utils.progress import error_console, log_handler, note
 from turnlens._utils.registries import require
-from turnlens.scale.cluster import Actors, cluster
+from turnlens.scale.ray_data import Actors, ray_cluster
 
 _RESTARTS = 3
 # Ray's default is a minute, after which it starts workers again, endlessly. Importing torch may take longer than that.
@@ -40,7 +40,7 @@ def train_on_ray(work: Callable[[bool], object], workers: int | None = None, res
             unchanged, too.
     """
     os.environ.setdefault("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", str(_SECONDS_TO_START))
-    with cluster(workers, worker_output=False) as ray:
+    with ray_cluster(workers, worker_output=False) as ray:
         failed = require("ray.train", "ray").TrainingFailedError
         plan = Actors.on(ray.cluster_resources(), workers)
         if 0 < plan.gpus < 1:
