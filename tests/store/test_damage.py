@@ -40,7 +40,7 @@ def empty(path: Path) -> None:
     path.write_bytes(b"")
 
 
-@pytest.mark.parametrize("harm", [cut, empty, Path.unlink])
+@pytest.mark.parametrize("harm", [cut, pytest.param(empty, marks=pytest.mark.slow), Path.unlink])
 @pytest.mark.parametrize(
     ("files", "told"),
     [
@@ -69,9 +69,10 @@ def test_damaged_files_are_one_error_that_says_what_to_do(store, tiny_encoder, h
             assert name not in told, name
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_a_state_that_no_store_writes_is_refused(store, tiny_encoder) -> None:
+    path = store.path / "store.json"
+    state = json.loads(path.read_text())
+    changes: list[dict[str, Any]] = [
         {"messages": "3"},
         {"folder": "../other"},
         {"folder": None},
@@ -79,18 +80,16 @@ def test_damaged_files_are_one_error_that_says_what_to_do(store, tiny_encoder, h
         {"indexes": {"vector": [{"file": "vector", "rows": "many", "probes": 1, "recall": 1.0}]}},
         {"indexes": 3},
         {"messages": 99},
-    ],
-)
-def test_a_state_that_no_store_writes(store, tiny_encoder, change: dict[str, Any]) -> None:
-    path = store.path / "store.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    for use in (
-        store.stats,
-        lambda: store.add([NEW]),
-        lambda: ConversationStore.open(store.path, encoder=tiny_encoder),
-    ):
-        with pytest.raises(StoreError, match="backup"):
-            use()
+    ]
+    for change in changes:
+        path.write_text(json.dumps(state | change))
+        for use in (
+            store.stats,
+            lambda: store.add([NEW]),
+            lambda: ConversationStore.open(store.path, encoder=tiny_encoder),
+        ):
+            with pytest.raises(StoreError, match="backup"):
+                use()
 
 
 def test_a_store_of_another_schema_is_refused(store) -> None:

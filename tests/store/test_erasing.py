@@ -55,20 +55,20 @@ def is_indexed() -> bool:
 
 
 @pytest.fixture
-def small_indexes(monkeypatch, is_indexed: bool) -> None:
+def secretive(copied, labelled, tiny_encoder, monkeypatch, is_indexed: bool) -> ConversationStore:
+    """A store of several versions in which a conversation was added and deleted, and another one changed."""
+
+    def build(path: Path) -> None:
+        store = ConversationStore.open(path, encoder=tiny_encoder)
+        store.add(labelled)
+        store.add([SECRET, {**labelled[2], "messages": [{"role": "user", "content": "another penumbrae"}]}])
+        store.compact()  # its words are in the text index
+        store.add([labelled[2]])
+        assert store.delete([SECRET["id"]]) == 1
+
     if is_indexed:
         monkeypatch.setattr(indexing, "SMALLEST_INDEXED", 2)
-
-
-@pytest.fixture
-def secretive(filled, labelled, small_indexes) -> ConversationStore:
-    """A store of several versions in which a conversation was added and deleted, and another one changed."""
-    store = filled(labelled)
-    store.add([SECRET, {**labelled[2], "messages": [{"role": "user", "content": "another penumbrae"}]}])
-    store.compact()  # its words are in the text index
-    store.add([labelled[2]])
-    assert store.delete([SECRET["id"]]) == 1
-    return store
+    return copied("indexed secrets" if is_indexed else "secrets", build)
 
 
 @pytest.mark.parametrize("is_indexed", [False, True])
@@ -96,8 +96,8 @@ def test_nothing_is_left_of_what_was_deleted_or_replaced(secretive, labelled, ti
     assert not [trace for trace in TRACES if holding(store.path, trace)]
 
 
-def test_all_can_be_erased(filled, labelled) -> None:
-    store = filled(labelled)
+def test_all_can_be_erased(labelled_store, labelled) -> None:
+    store = labelled_store
     assert store.erase([row["id"] for row in labelled]) == 3
     assert list(store.export()) == [] and not holding(store.path, "my money back")
     store.add(labelled)
@@ -144,11 +144,11 @@ def test_an_erase_that_dies_leaves_a_sound_store_and_is_finished_by_the_next(
     assert sorted(row["id"] for row in opened.export()) == sorted(row["id"] for row in rest)
 
 
-def test_what_a_killed_writer_left_uncommitted_is_erased_too(filled, labelled, tiny_encoder, monkeypatch) -> None:
+def test_uncommitted_rows_of_a_killed_writer_are_erased(labelled_store, monkeypatch) -> None:
     def die(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    store = filled(labelled)
+    store = labelled_store
     with monkeypatch.context() as patch:
         patch.setattr(tables.Transaction, "commit", die)
         with pytest.raises(KeyboardInterrupt):

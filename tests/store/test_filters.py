@@ -1,11 +1,8 @@
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from turnlens.store import SQL, FilterError, StoreError
+from turnlens.store import SQL, FilterError
 from turnlens.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, read_filter
 
 # what is written, and the messages that fulfil it, as conversation and turn
@@ -94,30 +91,24 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("filter", "expected"), MESSAGES)
-def test_messages_that_fulfil_a_filter(filled, labelled: list[dict[str, Any]], filter: str, expected: set) -> None:
-    store = filled(labelled)
-    if isinstance(filter, SQL) and not isinstance(store.path, Path):
-        with pytest.raises(StoreError, match="filters in SQL are for stores in folders"):
-            store.search_messages("my card", where=filter)
-        return
-    hits = store.search_messages("my card", where=filter, limit=100)
-    assert {(hit.conversation, hit.turn) for hit in hits} == expected
+def test_a_filter_finds_the_messages_that_fulfil_it(labelled_store) -> None:
+    for filter, expected in MESSAGES:
+        hits = labelled_store.search_messages("my card", where=filter, limit=100)
+        assert {(hit.conversation, hit.turn) for hit in hits} == expected, filter
 
 
-def test_conversations_that_fulfil_a_filter(filled, labelled: list[dict[str, Any]]) -> None:
-    store = filled(labelled)
+def test_a_filter_finds_the_conversations_that_fulfil_it(labelled_store) -> None:
     for filter, expected in CONVERSATIONS:
-        hits = store.search_conversations("my card", where=filter, limit=100)
+        hits = labelled_store.search_conversations("my card", where=filter, limit=100)
         assert {hit.conversation for hit in hits} == expected, filter
 
 
-@pytest.mark.parametrize(("filter", "character", "problem"), MISTAKES)
-def test_a_mistake_is_shown_with_its_place(filter: str, character: int, problem: str) -> None:
-    with pytest.raises(FilterError, match=problem) as caught:
-        read_filter(filter, MESSAGE_COLUMNS)
-    assert caught.value.position == character - 1
-    assert f"character {character}" in str(caught.value)
+def test_a_mistake_is_shown_with_its_place() -> None:
+    for filter, character, problem in MISTAKES:
+        with pytest.raises(FilterError, match=problem) as caught:
+            read_filter(filter, MESSAGE_COLUMNS)
+        assert caught.value.position == character - 1, filter
+        assert f"character {character}" in str(caught.value), filter
 
 
 def test_columns_belong_to_their_table() -> None:

@@ -43,13 +43,14 @@ def test_encoders_take_messages_of_all_layouts(tiny_encoder) -> None:
         assert_same_vectors(encode([LAYOUTS, PLAIN]), encode([PLAIN, PLAIN]))
 
 
-@pytest.mark.parametrize(("message", "problem"), WRONG)
-def test_a_message_that_no_layout_has_is_an_error_with_its_place(filled, tiny_encoder, message, problem) -> None:
-    said = [PLAIN[0], message]
-    with pytest.raises(ConversationError, match=f"row 0, message 1: .*{problem}"):
-        filled([{"id": "talk", "messages": said}])
-    with pytest.raises(ConversationError, match=f"conversation 0, message 1: .*{problem}"):
-        tiny_encoder.encode_conversations([said])
+def test_a_message_in_no_layout_is_an_error_with_its_place(filled, tiny_encoder) -> None:
+    store = filled([])
+    for message, problem in WRONG:
+        wrong = [PLAIN[0], message]
+        with pytest.raises(ConversationError, match=f"row 0, message 1: .*{problem}"):
+            store.add([{"id": "talk", "messages": wrong}])
+        with pytest.raises(ConversationError, match=f"conversation 0, message 1: .*{problem}"):
+            tiny_encoder.encode_conversations([wrong])
 
 
 def test_parts_within_parts_have_an_end(filled) -> None:

@@ -110,14 +110,13 @@ def head_added(encoder: SentenceTransformer) -> SentenceTransformer:
     ],
 )
 def test_next_replies_are_those_of_the_reply_model(
-    tmp_path, tiny_encoder, with_views, conversations: Dataset, kind: str, settings: dict
+    filled, own_encoder, with_views, conversations: Dataset, kind: str, settings: dict
 ) -> None:
     if kind == "head":
-        encoder = head_added(tiny_encoder)
+        encoder = head_added(own_encoder)
     else:
-        encoder = tiny_encoder if kind == "plain" else with_views(tiny_encoder, kind)
-    store = ConversationStore.open(tmp_path / "talks", encoder=encoder)
-    store.add(conversations)
+        encoder = own_encoder if kind == "plain" else with_views(own_encoder, kind)
+    store = filled(conversations, encoder=encoder)
     said = [message for row in conversations for message in row["messages"]]
     model = ReplyModel(encoder)
     for speaker in ("user", "assistant"):

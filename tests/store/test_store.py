@@ -44,8 +44,8 @@ def texts(rows: Any) -> dict[str, list[str]]:
     return {row["id"]: [message["content"] for message in row["messages"]] for row in rows}
 
 
-def test_a_store_that_was_searched_goes_to_another_process(filled, labelled) -> None:
-    store = filled(labelled)
+def test_a_store_that_was_searched_goes_to_another_process(labelled_store) -> None:
+    store = labelled_store
     store.read_only = True
     found = store.search_messages("money", mode="text")
     sent = pickle.loads(pickle.dumps(store))  # noqa: S301 what worker processes do
@@ -72,8 +72,8 @@ def test_an_encoder_that_waits_for_another_one_does_not_hold_it_up(tiny_encoder)
     assert outcome == [True]
 
 
-def test_conversations_come_back_as_they_were_added(filled, labelled) -> None:
-    store = filled(labelled)
+def test_conversations_come_back_as_they_were_added(labelled_store, labelled) -> None:
+    store = labelled_store
     assert [store.get(row["id"]) for row in labelled] == labelled
     assert store.get("nobody") is None
     assert sorted(row["id"] for row in store.export()) == ["it's lost", "refund", "silent"]
@@ -117,15 +117,15 @@ def test_adding_again_embeds_only_what_is_new(store, conversations, tiny_encoder
 @pytest.mark.parametrize("is_centred", [False, True])
 @pytest.mark.parametrize("pooling", ["messages", "mean", "interlocutor"])
 def test_the_vector_of_a_grown_conversation_is_that_of_the_whole(
-    filled, conversations, tiny_encoder, pooling, is_centred
+    filled, conversations, own_encoder, pooling, is_centred
 ) -> None:
     whole = conversations[1]
     if is_centred:
-        turnlens.centre(conversations, encoder=tiny_encoder)
-    store = filled([{"id": "talk", "messages": whole["messages"][:2]}], pooling=pooling)
+        turnlens.centre(conversations, encoder=own_encoder)
+    store = filled([{"id": "talk", "messages": whole["messages"][:2]}], pooling=pooling, encoder=own_encoder)
     store.add([{"id": "talk", "messages": whole["messages"]}])
-    other = tiny_encoder.encode_conversations([conversations[4]["messages"]], pooling=pooling)[0]
-    vector = tiny_encoder.encode_conversations([whole["messages"]], pooling=pooling)[0]
+    other = own_encoder.encode_conversations([conversations[4]["messages"]], pooling=pooling)[0]
+    vector = own_encoder.encode_conversations([whole["messages"]], pooling=pooling)[0]
     cosine = vector @ other / np.linalg.norm(vector) / np.linalg.norm(other)
     assert store.search_conversations(conversations[4]["messages"])[0].score == pytest.approx(cosine, abs=1e-5)
 
@@ -145,13 +145,12 @@ def test_deleting(store, conversations) -> None:
 
 @pytest.mark.parametrize("step", range(8))
 def test_a_writer_that_dies_leaves_what_was_confirmed(
-    tmp_path: Path, tiny_encoder, conversations: Dataset, monkeypatch, step: int
+    copied, tiny_encoder, conversations: Dataset, monkeypatch, step: int
 ) -> None:
     """Batches of a conversation each; the writer dies before its n-th change of a table or commit."""
     monkeypatch.setattr(adding, "_CONVERSATIONS_IN_BATCH", 1)
-    store = ConversationStore.open(tmp_path / "talks", encoder=tiny_encoder)
     confirmed = conversations.select(range(2)).to_list()
-    store.add(confirmed)
+    store = copied("confirmed", lambda path: ConversationStore.open(path, encoder=tiny_encoder).add(confirmed))
     left = step
 
     class Dies:
@@ -215,9 +214,9 @@ def test_a_store_refuses_another_encoder(store, tiny_encoder_path, tmp_path) -> 
         ConversationStore.open(store.path, encoder=other)
 
 
-def test_a_centred_encoder_is_another_one(store, conversations, tiny_encoder, tmp_path) -> None:
+def test_a_centred_encoder_is_another_one(store, conversations, own_encoder) -> None:
     with pytest.raises(ValueError, match="reindex"):
-        ConversationStore.open(tmp_path / "talks", encoder=turnlens.centre(conversations, encoder=tiny_encoder))
+        ConversationStore.open(store.path, encoder=turnlens.centre(conversations, encoder=own_encoder))
 
 
 def test_without_naming_it_the_encoder_of_the_store_is_loaded(store) -> None:
@@ -260,9 +259,7 @@ def test_an_encoder_that_was_moved_is_named_anew_without_embedding(
     assert ConversationStore.open(store.path).search_messages("my card")[0].text == before[0].text
 
 
-def test_a_vector_is_searched_only_with_the_encoder_that_was_given(
-    store, conversations, tiny_encoder, tiny_encoder_path
-) -> None:
+def test_a_vector_is_searched_only_with_the_encoder_that_was_given(store, own_encoder, tiny_encoder_path) -> None:
     reader = ConversationStore.open(store.path, encoder=str(tiny_encoder_path), read_only=True)
     vector = reader.encoder().text_query("my card")
     by_vector, by_text = (
@@ -270,8 +267,8 @@ def test_a_vector_is_searched_only_with_the_encoder_that_was_given(
         for query in (vector, "my card")
     )
     assert by_vector and by_vector == pytest.approx(by_text, abs=rounding())
-    nn.init.normal_(tiny_encoder[0].auto_model.embeddings.word_embeddings.weight)
-    store.reindex(tiny_encoder)
+    nn.init.normal_(own_encoder[0].auto_model.embeddings.word_embeddings.weight)
+    store.reindex(own_encoder)
     with pytest.raises(StoreError, match="holds vectors of"):
         reader.search_messages(vector)
 
