@@ -63,45 +63,45 @@ def test_all_routes_are_known() -> None:
 
 
 @pytest.mark.parametrize("key", ["none", "wrong", "empty", "read", "write", "admin"])
-@pytest.mark.parametrize(("method", "path"), ROUTES)
-def test_who_may_use_a_route(guarded: Running, keys: dict[str, str], method: str, path: str, key: str) -> None:
+def test_a_route_needs_a_key_with_its_scope(guarded: Running, keys: dict[str, str], key: str) -> None:
     sent = {"none": None, "wrong": "tw-" + "A" * 43, "empty": ""}.get(key, keys.get(key))
     headers = {} if sent is None else {"Authorization": f"Bearer {sent}".strip()}
     with guarded.client() as client:
-        response = client.request(method, path.replace("{id:text}", "nobody"), headers=headers)
-    scope = SCOPES["GET" if method == "HEAD" else method, path]
-    if scope is None or key == scope:
-        assert response.status_code not in (401, 403)
-    elif key in ("none", "wrong", "empty"):
-        assert response.status_code == 401
-        assert response.headers["WWW-Authenticate"] == "Bearer"
-    else:
-        assert response.status_code == 403
+        for method, path in ROUTES:
+            response = client.request(method, path.replace("{id:text}", "nobody"), headers=headers)
+            scope = SCOPES["GET" if method == "HEAD" else method, path]
+            if scope is None or key == scope:
+                assert response.status_code not in (401, 403), (method, path)
+            elif key in ("none", "wrong", "empty"):
+                assert response.status_code == 401, (method, path)
+                assert response.headers["WWW-Authenticate"] == "Bearer"
+            else:
+                assert response.status_code == 403, (method, path)
 
 
-@pytest.mark.parametrize("path", ["/docs/", "/%2Fdocs", "/DOCS", "/v1/embeddings/", "/v1/../metrics", "/redoc"])
-def test_what_is_no_route_needs_a_key_as_well(guarded: Running, keys: dict[str, str], path: str) -> None:
+def test_unknown_paths_need_a_key(guarded: Running, keys: dict[str, str]) -> None:
     with guarded.client() as client, guarded.client(keys["read"]) as reader, guarded.client(keys["admin"]) as admin:
-        assert client.get(path).status_code == 401
-        assert reader.get(path).status_code in (403, 404)  # the client itself may shorten /v1/..
-        assert admin.get(path).status_code in (200, 404)
+        for path in ("/docs/", "/%2Fdocs", "/DOCS", "/v1/embeddings/", "/v1/../metrics", "/redoc"):
+            assert client.get(path).status_code == 401, path
+            assert reader.get(path).status_code in (403, 404), path  # the client itself may shorten /v1/..
+            assert admin.get(path).status_code in (200, 404), path
 
 
-@pytest.mark.parametrize("method", ["PUT", "PATCH", "OPTIONS", "TRACE", "FOO"])
-def test_another_method_needs_a_key_as_well(guarded: Running, keys: dict[str, str], method: str) -> None:
+def test_other_methods_need_a_key(guarded: Running, keys: dict[str, str]) -> None:
     headers = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "POST"}
     with guarded.client() as client, guarded.client(keys["read"]) as reader:
-        assert client.request(method, "/v1/embeddings", headers=headers).status_code == 401
-        answer = reader.request(method, "/v1/embeddings", headers=headers)
-    assert answer.status_code == 404
-    assert not [name for name in answer.headers if name.lower().startswith("access-control")]
+        for method in ("PUT", "PATCH", "OPTIONS", "TRACE", "FOO"):
+            assert client.request(method, "/v1/embeddings", headers=headers).status_code == 401, method
+            answer = reader.request(method, "/v1/embeddings", headers=headers)
+            assert answer.status_code == 404, method
+            assert not [name for name in answer.headers if name.lower().startswith("access-control")]
 
 
-@pytest.mark.parametrize("header", ["Basic", "bearer", "Token"])
-def test_only_a_bearer_is_taken(guarded: Running, keys: dict[str, str], header: str) -> None:
+def test_only_a_bearer_is_taken(guarded: Running, keys: dict[str, str]) -> None:
     with guarded.client() as client:
-        response = client.get("/v1/models", headers={"Authorization": f"{header} {keys['read']}"})
-    assert response.status_code == (200 if header == "bearer" else 401)
+        for kind, status in (("Basic", 401), ("bearer", 200), ("Token", 401)):
+            response = client.get("/v1/models", headers={"Authorization": f"{kind} {keys['read']}"})
+            assert response.status_code == status, kind
 
 
 def test_requests_of_a_key_are_limited(guarded: Running, keys: dict[str, str]) -> None:
@@ -134,27 +134,27 @@ def test_the_file_holds_hashes_only(keys: dict[str, str]) -> None:
     assert hits == Key("slow", hash_key(keys["slow"]), frozenset({"read"}), None, 2)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("keys = 3", "expected tables"),
-        ("", "expected tables"),
-        ("[[keys]]", "has no 'scopes'"),
-        ('[[keys]]\nname = "a"\nsha256 = "secret"\nscopes = ["read"]', "64 hexadecimal digits: the hash"),
-        (f'[[keys]]\nname = "a"\nsha256 = "{"0" * 64}"\nscopes = ["all"]', "scopes must be some of"),
-        (f'[[keys]]\nname = "a"\nsha256 = "{"0" * 64}"\nscopes = []', "got none"),
-        (f'[[keys]]\nname = "a"\nsha256 = "{"0" * 64}"\nscopes = "read"', "list of texts"),
-        (f'[[keys]]\nname = "a"\nsha256 = "{"0" * 64}"\nscopes = ["read"]\nscope = "x"', "unexpected keyword"),
-        (f'[[keys]]\nname = "a b"\nsha256 = "{"0" * 64}"\nscopes = ["read"]', "must be letters"),
-        (2 * f'[[keys]]\nname = "a"\nsha256 = "{"0" * 64}"\nscopes = ["read"]\n', "several keys are named a"),
-        ("[[keys", "keys.toml: "),
-    ],
-)
-def test_a_wrong_file_of_keys_is_an_error_before_the_service_starts(tmp_path: Path, text: str, message: str) -> None:
+WRONG_FILES = [
+    ("keys = 3", "expected tables"),
+    ("", "expected tables"),
+    ("[[keys]]", "has no 'scopes'"),
+    ('[[keys]]\nname = "a"\nsha256 = "secret"\nscopes = ["read"]', "64 hexadecimal digits: the hash"),
+    (f'[[keys]]\nname = "a"\nsha256 = "{"0" * 64}"\nscopes = ["all"]', "scopes must be some of"),
+    (f'[[keys]]\nname = "a"\nsha256 = "{"0" * 64}"\nscopes = []', "got none"),
+    (f'[[keys]]\nname = "a"\nsha256 = "{"0" * 64}"\nscopes = "read"', "list of texts"),
+    (f'[[keys]]\nname = "a"\nsha256 = "{"0" * 64}"\nscopes = ["read"]\nscope = "x"', "unexpected keyword"),
+    (f'[[keys]]\nname = "a b"\nsha256 = "{"0" * 64}"\nscopes = ["read"]', "must be letters"),
+    (2 * f'[[keys]]\nname = "a"\nsha256 = "{"0" * 64}"\nscopes = ["read"]\n', "several keys are named a"),
+    ("[[keys", "keys.toml: "),
+]
+
+
+def test_a_wrong_file_of_keys_is_an_error_at_once(tmp_path: Path) -> None:
     path = tmp_path / "keys.toml"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=message):
-        create_app(ServiceSettings(keys=path))
+    for text, message in WRONG_FILES:
+        path.write_text(text)
+        with pytest.raises(ValueError, match=message):
+            create_app(ServiceSettings(keys=path))
 
 
 def test_without_keys_this_machine_is_served_by_its_own_names_only(running: Running) -> None:

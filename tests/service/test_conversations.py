@@ -46,8 +46,30 @@ def lines(*conversations: dict[str, Any]) -> dict[str, Any]:
     return {"content": content, "headers": {"Content-Type": "application/x-ndjson"}}
 
 
+@pytest.fixture(scope="module")
+def shared(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("conversations")
+    with run_server(model=str(tiny_encoder_path), model_name="tiny", stores={"talks": folder / "talks"}) as server:
+        yield server
+
+
 @pytest.fixture
-def serving(tiny_encoder_path: Path, tmp_path: Path) -> Iterator[Running]:
+def serving(shared: Running) -> Running:
+    """A server whose store is empty."""
+    store = shared.service.stores.get("talks", None).writer
+    store.delete(store.ids())
+    return shared
+
+
+@pytest.fixture
+def folder(serving: Running) -> Path:
+    """The folder of the store, for tests that leave it as it was."""
+    return serving.service.stores.get("talks", None).writer.path
+
+
+@pytest.fixture
+def own_server(tiny_encoder_path: Path, tmp_path: Path) -> Iterator[Running]:
+    """A server for a test that does harm to its store, in the folder ``talks``."""
     with run_server(model=str(tiny_encoder_path), model_name="tiny", stores={"talks": tmp_path / "talks"}) as server:
         yield server
 
@@ -80,9 +102,9 @@ def test_conversations_are_added_grow_are_read_and_deleted(serving: Running) -> 
 
 @pytest.mark.parametrize("damaged", ["v1/messages.lance/data/*", "v1/*/_versions/*", "store.json"])
 def test_a_damaged_store_is_503_and_the_log_says_what_to_do(
-    serving: Running, tmp_path: Path, caplog: pytest.LogCaptureFixture, damaged: str
+    own_server: Running, tmp_path: Path, caplog: pytest.LogCaptureFixture, damaged: str
 ) -> None:
-    with serving.client() as client:
+    with own_server.client() as client:
         assert client.post("/v1/conversations", json={"conversations": [CARD]}).status_code == 200
         for path in (tmp_path / "talks").glob(damaged):
             path.write_bytes(b"")
@@ -98,24 +120,22 @@ def test_a_damaged_store_is_503_and_the_log_says_what_to_do(
     assert str(tmp_path / "talks") in caplog.text and "copy" in caplog.text and "backup" in caplog.text
 
 
-def test_a_refused_write_makes_no_folder_in_the_place_of_a_store_that_was_moved_away(
-    serving: Running, tmp_path: Path
-) -> None:
+def test_a_refused_write_makes_no_new_folder(serving: Running, folder: Path) -> None:
     with serving.client() as client:
         assert client.post("/v1/conversations", json={"conversations": [CARD]}).status_code == 200
-        (tmp_path / "talks").rename(tmp_path / "moved")
+        moved = folder.rename(folder.with_name("moved"))
         assert client.post("/v1/conversations", json={"conversations": [PIZZA]}).status_code == 503
         assert client.delete("/v1/conversations/pizza").status_code == 503
-        assert not (tmp_path / "talks").exists()
-        (tmp_path / "moved").rename(tmp_path / "talks")
+        assert not folder.exists()
+        moved.rename(folder)
         assert client.post("/v1/conversations", json={"conversations": [PIZZA]}).json()["added"] == 1
 
 
 def test_vectors_of_another_encoder_are_not_searched_with_that_of_before(
-    serving: Running, tiny_encoder, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    own_server: Running, tiny_encoder, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """`turnlens store reindex` may run beside a service, which keeps the encoder that it has."""
-    with serving.client() as client:
+    with own_server.client() as client:
         assert client.post("/v1/conversations", json={"conversations": [CARD]}).status_code == 200
         assert client.post("/v1/search", json={"query": "card"}).status_code == 200
         tiny_encoder[0].auto_model.embeddings.word_embeddings.weight.data *= -1
@@ -149,7 +169,7 @@ def test_a_label_that_json_has_no_form_for_comes_back_as_null(serving: Running) 
         assert {**expected, **found} == expected and found["messages"] == PIZZA["messages"]
 
 
-def test_searches_give_what_the_store_gives(serving: Running, tmp_path: Path) -> None:
+def test_searches_give_what_the_store_gives(serving: Running, folder: Path) -> None:
     with serving.client() as client:
         client.post("/v1/conversations", json={"conversations": [CARD, PIZZA]})
         answers = {
@@ -162,7 +182,7 @@ def test_searches_give_what_the_store_gives(serving: Running, tmp_path: Path) ->
             }.items()
         }
         next_ = client.post("/v1/next", json={"messages": CARD["messages"][:1]}).json()
-    store = turnlens.ConversationStore.open(tmp_path / "talks", create=False)
+    store = turnlens.ConversationStore.open(folder, create=False)
     expected = store.search_messages("the card", limit=3)
     assert [(hit["conversation"], hit["turn"]) for hit in answers["vector"]] == [
         (hit.conversation, hit.turn) for hit in expected
@@ -179,43 +199,43 @@ def test_searches_give_what_the_store_gives(serving: Running, tmp_path: Path) ->
     assert next_["replies"][0]["conversation"] == replies[0].conversation
 
 
-@pytest.mark.parametrize(
-    ("path", "request_", "status", "param"),
-    [
-        ("search", {"json": {"query": "a", "where": "role = 'x' OR 1=1 --"}}, 422, "where"),
-        ("search", {"json": {"query": "a", "where": "text = 'a'; DROP TABLE messages"}}, 422, "where"),
-        ("search", {"json": {"query": "a", "limit": 10**9}}, 422, "limit"),
-        ("search", {"json": {"query": "a", "level": "conversation", "mode": "text"}}, 422, None),
-        ("search", {"json": {"messages": CARD["messages"]}}, 422, None),
-        ("search", {"json": {"query": ""}}, 422, "query"),
-        ("search", {"json": {"query": " \n", "mode": "text"}}, 422, "query"),
-        ("next", {"json": {"messages": CARD["messages"], "where": "nothing = 3"}}, 422, "where"),
-        ("next", {"json": {"messages": []}}, 422, "messages"),
-        ("conversations", {"json": {"conversations": [CARD, {"id": "", "messages": []}]}}, 422, "conversations.1.id"),
-        ("conversations", {"json": CARD}, 422, "id"),
-        ("conversations", lines(CARD, {"id": "b", "messages": [{"role": "u", "content": 3}]}), 422, "line 2.messages"),
-        ("conversations", {"content": "{]", "headers": {"Content-Type": "application/json"}}, 422, None),
-        ("conversations", {"content": json.dumps(CARD), "headers": {"Content-Type": "text/plain"}}, 415, None),
-        (
-            "conversations",
-            {
-                "content": gzip.compress(json.dumps(CARD).encode()),
-                "headers": {"Content-Type": "application/x-ndjson", "Content-Encoding": "gzip"},
-            },
-            415,
-            None,
-        ),
-        ("conversations?store=other", {"json": {"conversations": [CARD]}}, 404, "store"),
-    ],
-)
-def test_a_mistake_changes_nothing_and_names_its_place(serving: Running, path, request_, status, param) -> None:
+MISTAKES: list[tuple[str, dict[str, Any], int, str | None]] = [
+    ("search", {"json": {"query": "a", "where": "role = 'x' OR 1=1 --"}}, 422, "where"),
+    ("search", {"json": {"query": "a", "where": "text = 'a'; DROP TABLE messages"}}, 422, "where"),
+    ("search", {"json": {"query": "a", "limit": 10**9}}, 422, "limit"),
+    ("search", {"json": {"query": "a", "level": "conversation", "mode": "text"}}, 422, None),
+    ("search", {"json": {"messages": CARD["messages"]}}, 422, None),
+    ("search", {"json": {"query": ""}}, 422, "query"),
+    ("search", {"json": {"query": " \n", "mode": "text"}}, 422, "query"),
+    ("next", {"json": {"messages": CARD["messages"], "where": "nothing = 3"}}, 422, "where"),
+    ("next", {"json": {"messages": []}}, 422, "messages"),
+    ("conversations", {"json": {"conversations": [CARD, {"id": "", "messages": []}]}}, 422, "conversations.1.id"),
+    ("conversations", {"json": CARD}, 422, "id"),
+    ("conversations", lines(CARD, {"id": "b", "messages": [{"role": "u", "content": 3}]}), 422, "line 2.messages"),
+    ("conversations", {"content": "{]", "headers": {"Content-Type": "application/json"}}, 422, None),
+    ("conversations", {"content": json.dumps(CARD), "headers": {"Content-Type": "text/plain"}}, 415, None),
+    (
+        "conversations",
+        {
+            "content": gzip.compress(json.dumps(CARD).encode()),
+            "headers": {"Content-Type": "application/x-ndjson", "Content-Encoding": "gzip"},
+        },
+        415,
+        None,
+    ),
+    ("conversations?store=other", {"json": {"conversations": [CARD]}}, 404, "store"),
+]
+
+
+def test_a_mistake_changes_nothing_and_names_its_place(serving: Running) -> None:
     with serving.client() as client:
         client.post("/v1/conversations", **lines(PIZZA))
-        response = client.post(f"/v1/{path}", **request_)
-        assert client.get("/v1/stores").json()["stores"][0]["conversations"] == 1
-    error = response.json()["error"]
-    assert response.status_code == status, error
-    assert error["param"] == param or error["param"].startswith(f"{param}.")
+        for path, request, status, param in MISTAKES:
+            response = client.post(f"/v1/{path}", **request)
+            assert client.get("/v1/stores").json()["stores"][0]["conversations"] == 1
+            error = response.json()["error"]
+            assert response.status_code == status, error
+            assert error["param"] == param or error["param"].startswith(f"{param}."), error
 
 
 def test_what_is_stored_is_read_while_more_is_being_embedded(gate: Gate, tmp_path: Path) -> None:
@@ -234,14 +254,14 @@ def test_what_is_stored_is_read_while_more_is_being_embedded(gate: Gate, tmp_pat
         assert client.get("/v1/conversations/shop/card 1").json() == CARD
 
 
-@pytest.mark.parametrize("id", ["a\nb", "a\r\nb", "\n", "a\n", "a/b?c#d%", "\u2028", "'"])
-def test_any_id_that_can_be_added_is_found_and_deleted_by_its_encoded_path(serving: Running, id: str) -> None:
-    path = f"/v1/conversations/{quote(id, safe='')}"
+def test_any_stored_id_is_reached_by_its_encoded_path(serving: Running) -> None:
     with serving.client() as client:
-        assert client.post("/v1/conversations", json={"conversations": [{**CARD, "id": id}]}).json()["added"] == 1
-        assert client.get(path).json() == {**CARD, "id": id}
-        assert client.delete(path).json() == {"id": id, "deleted": True, "erased": False}
-        assert client.get(path).status_code == 404
+        for id in ("a\nb", "a\r\nb", "\n", "a\n", "a/b?c#d%", "\u2028", "'"):
+            path = f"/v1/conversations/{quote(id, safe='')}"
+            assert client.post("/v1/conversations", json={"conversations": [{**CARD, "id": id}]}).json()["added"] == 1
+            assert client.get(path).json() == {**CARD, "id": id}
+            assert client.delete(path).json() == {"id": id, "deleted": True, "erased": False}
+            assert client.get(path).status_code == 404
 
 
 def test_a_long_query_is_read_as_far_as_the_model_reads_and_words_are_bounded(serving: Running) -> None:

@@ -95,15 +95,22 @@ def test_the_agreement_of_two_annotators(tmp_path: Path, monkeypatch: pytest.Mon
     assert run_block("sklearn.metrics")["kappa"] == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize("package", ["duckdb", "polars"])
-def test_exports_are_read(
-    package: str, tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(scope="module")
+def exports(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that the page exports."""
     pytest.importorskip("graspologic_native", reason="needs the extra explorer")
-    monkeypatch.chdir(tmp_path)
-    turnlens.ConversationStore.create("talks", turnlens.sample_conversations(60), encoder=tiny_encoder_path)
-    succeed("export", "talks", "--out", "tags.parquet")
-    succeed("export", "talks", "--sample", 3, "--out", "examples.jsonl")
+    folder = tmp_path_factory.mktemp("exports")
+    store = folder / "talks"
+    turnlens.ConversationStore.create(store, turnlens.sample_conversations(60), encoder=tiny_encoder_path)
+    succeed("export", store, "--out", folder / "tags.parquet")
+    succeed("export", store, "--sample", 3, "--out", folder / "examples.jsonl")
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("package", ["duckdb", "polars"])
+def test_exports_are_read(package: str, exports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(exports)
     names = run_block(package)
     rows = {name: names[name].rows() if package == "polars" else names[name] for name in ("requests", "talks")}
     assert sum(count for _, count in rows["requests"]) == 60

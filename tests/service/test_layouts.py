@@ -59,7 +59,6 @@ def test_instructions_are_labels_as_in_files(serving: Running) -> None:
         ("/v1/next", "replies", {"speaker": "assistant"}),
         ("/v1/next", "replies", {"candidates": ["thanks", "bye"]}),
         ("/v1/search", "results", {"level": "conversation"}),
-        ("/v1/search", "results", {"level": "conversation"}),
     ],
 )
 def test_running_conversations_are_read_in_all_layouts(serving: Running, path: str, hits: str, further: dict) -> None:
@@ -88,12 +87,12 @@ def test_labels_are_given_to_messages_in_all_layouts(serving: Running) -> None:
     assert "has no groups" in answer.json()["error"]["message"]
 
 
-@pytest.mark.parametrize(("message", "problem"), WRONG)
-def test_what_no_layout_has_is_refused_with_its_place(serving: Running, message: dict, problem: str) -> None:
+def test_a_message_in_no_layout_is_refused_with_its_place(serving: Running) -> None:
     with serving.client() as client:
-        said = {"id": "new", "messages": [PLAIN[0], message]}
-        added = client.post("/v1/conversations", json={"conversations": [said]})
-        ranked = client.post("/v1/next", json={"messages": said["messages"]})
-    for answer, place in ((added, "conversations.0.messages.1"), (ranked, "messages.1")):
-        error = answer.json()["error"]
-        assert answer.status_code == 422 and error["param"] == place and problem in error["message"]
+        for message, problem in WRONG:
+            wrong = {"id": "new", "messages": [PLAIN[0], message]}
+            added = client.post("/v1/conversations", json={"conversations": [wrong]})
+            ranked = client.post("/v1/next", json={"messages": wrong["messages"]})
+            for answer, place in ((added, "conversations.0.messages.1"), (ranked, "messages.1")):
+                error = answer.json()["error"]
+                assert answer.status_code == 422 and error["param"] == place and problem in error["message"]

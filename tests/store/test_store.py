@@ -226,6 +226,7 @@ def test_without_naming_it_the_encoder_of_the_store_is_loaded(store) -> None:
     np.testing.assert_allclose([hit.score for hit in hits], [hit.score for hit in expected], atol=rounding())
 
 
+@pytest.mark.slow
 def test_an_encoder_that_has_just_been_trained_is_found_again(tmp_path, tiny_encoder_path, conversations) -> None:
     rows = turnlens.sample_conversations(12)
     settings = {"max_steps": 1, "batch_size": 4}
@@ -361,10 +362,10 @@ def test_many_small_commits_are_tidied_up(tmp_path: Path, tiny_encoder, monkeypa
 
 
 def test_adding_many_at_once_writes_each_message_few_times(tmp_path: Path, tiny_encoder, monkeypatch) -> None:
-    monkeypatch.setattr(adding, "_MESSAGES_IN_BATCH", 64)
+    monkeypatch.setattr(adding, "_MESSAGES_IN_BATCH", 32)
     store = ConversationStore.open(tmp_path / "talks", encoder=tiny_encoder)
     data = store.path / "v1" / "messages.lance" / "data"
-    store.add(turnlens.sample_conversations(300))
+    store.add(turnlens.sample_conversations(100))
     written = sum(file.stat().st_size for file in data.iterdir())  # old versions are kept for a while
     store.compact(retention=timedelta(0))
     assert written < 6 * sum(file.stat().st_size for file in data.iterdir())
