@@ -30,12 +30,11 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 import turnlens
 from quick import add_quick, data_folder
 from turnlens.evaluation.clustering_metrics import discovery_figures
-from turnlens.groups import knn_vote as assigning
+from turnlens.groups import neighbours as assigning
 from turnlens.groups.communities import communities, neighbour_graph
 from turnlens.groups.fitting import fit_groups
 from turnlens.groups.group_settings import Granularity, GroupSettings
-from turnlens.groups.knn_vote import lonely_below, vote
-from turnlens.groups.neighbours import nearest
+from turnlens.groups.neighbours import nearest, outlier_cosine, vote
 
 MOST = 3000  # texts of a set, but for CLINC150 as a whole
 LEAST = 5  # texts of an intent
@@ -66,7 +65,7 @@ def turnlens_groups(
 ) -> np.ndarray:
     settings = GroupSettings(seed=seed, granularity=true if granularity is None else granularity)
     near = nearest(vectors, vectors, settings.neighbours_among(len(vectors)))
-    return vote(near, fit_groups(vectors, near, settings).fine, lonely_below(near.cosines[:, 0]))
+    return vote(near, fit_groups(vectors, near, settings).fine, outlier_cosine(near.cosines[:, 0]))
 
 
 def leiden(vectors: np.ndarray, true: int, seed: int, neighbours: int) -> np.ndarray:
@@ -85,7 +84,7 @@ def nine_tenths(vectors: np.ndarray, true: int, seed: int) -> np.ndarray:
     large = np.where(np.bincount(groups)[groups] >= 7.5, groups, -1)
     with mock.patch.object(assigning, "LEAST_SHARE", 0.5):
         outvoted = replace(near, copy_of=np.full(len(vectors), -1))  # each text's neighbours decided on its group
-        return vote(outvoted, large, lonely_below(near.cosines[:, 0]))
+        return vote(outvoted, large, outlier_cosine(near.cosines[:, 0]))
 
 
 def k_means(vectors: np.ndarray, true: int, seed: int) -> np.ndarray:

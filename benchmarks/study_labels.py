@@ -23,7 +23,7 @@ import numpy as np
 import turnlens
 from quick import add_quick
 from study_groups import Labelled, distinct, messages_of, turnlens_groups
-from turnlens.groups.group_memory import Basis, KnownGroup, no_memory
+from turnlens.groups.group_model import Basis, StoredGroup, empty_model
 from turnlens.report.labelling import Labeller
 
 BINS = 10
@@ -74,9 +74,9 @@ def measured(vectors: dict[str, np.ndarray], fit: Sequence[Labelled], new: Seque
     fitted = np.stack([vectors[text] for text, _ in fit])
     groups = turnlens_groups(fitted, 0, 0)
     intents, new_intents = (np.asarray([intent for _, intent in messages]) for messages in (fit, new))
-    known = {int(group): KnownGroup(str(group)) for group in np.unique(groups[groups >= 0])}
+    known = {int(group): StoredGroup(str(group)) for group in np.unique(groups[groups >= 0])}
     basis = Basis(fitted, np.zeros(len(fit), np.int64), [None], "", "", False)
-    labeller = Labeller(replace(no_memory(), fine=groups, groups=known), basis)
+    labeller = Labeller(replace(empty_model(), fine=groups, groups=known), basis)
     rows = np.stack([vectors[text] for text, _ in new])
     best, confidence = labeller.nearest_groups(rows, [len(rows)], ["user"] * len(rows))
     together = going_together(groups, intents)

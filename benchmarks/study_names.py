@@ -23,9 +23,8 @@ from turnlens._utils.vectors import unit_vectors
 from turnlens.encoders.folders import BASE_ENCODER
 from turnlens.groups.fitting import fit_groups
 from turnlens.groups.group_settings import GroupSettings
-from turnlens.groups.knn_vote import lonely_below, vote
 from turnlens.groups.naming import name_sentences
-from turnlens.groups.neighbours import nearest
+from turnlens.groups.neighbours import nearest, outlier_cosine, vote
 from turnlens.groups.phrases import name_phrases
 
 MOST = 1500
@@ -48,7 +47,7 @@ def halves(
     count = GroupSettings().neighbours_among(len(fitted))
     among = nearest(fitted, fitted, count)
     groups = fit_groups(fitted, among, GroupSettings()).fine
-    lonely = lonely_below(among.cosines[:, 0])
+    lonely = outlier_cosine(among.cosines[:, 0])
     near = (among, nearest(vectors[1::2], fitted, count))
     return [
         Half(texts[start::2], vectors[start::2], judged[start::2], vote(near[start], groups, lonely))

@@ -11,16 +11,13 @@ pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 
 from tests.groups.clouds import clouds
 from turnlens._utils.vectors import unit_vectors
-from turnlens.groups.communities import communities, neighbour_graph
+from turnlens.groups.communities import communities, joined, merged, neighbour_graph
 from turnlens.groups.fitting import closeness, fit_groups, split_group
+from turnlens.groups.group_members import members_of
 from turnlens.groups.group_settings import GroupSettings
-from turnlens.groups.knn_vote import LEAST_SHARE, lonely_below, place, vote
 from turnlens.groups.map_layout import layout, scaled
-from turnlens.groups.neighbours import Neighbours, nearest
-from turnlens.groups.sample import keys_of, sample_rows
-from turnlens.groups.survey import survey
-from turnlens.groups.typical_members import members_of
-from turnlens.groups.ward_merging import joined, merged
+from turnlens.groups.neighbours import LEAST_SHARE, Neighbours, nearest, outlier_cosine, place, vote
+from turnlens.groups.pipeline import group_vectors, keys_of, sample_rows
 
 
 def test_the_neighbours_are_the_nearest_by_cosine_without_the_vector_itself() -> None:
@@ -209,7 +206,7 @@ def test_a_vote_over_many_groups_is_that_of_counting() -> None:
 
 def test_the_lonely_are_far_below_the_middle() -> None:
     cosines = np.random.default_rng(0).normal(0.8, 0.02, 10_000)
-    assert lonely_below(cosines) == pytest.approx(0.72, abs=0.005)
+    assert outlier_cosine(cosines) == pytest.approx(0.72, abs=0.005)
 
 
 def test_a_place_on_the_map_is_that_of_the_copy_or_between_the_nearest() -> None:
@@ -239,7 +236,7 @@ def test_the_sample_does_not_depend_on_the_order_and_changes_little_with_growth(
 
 def test_all_vectors_get_their_group_from_a_sample() -> None:
     vectors, texts, cloud = clouds(4, 200)
-    found = survey(vectors, texts, GroupSettings(sample=300))
+    found = group_vectors(vectors, texts, GroupSettings(sample=300))
     assert len(found.sample) == 300
     inside = found.groups >= 0
     assert inside.mean() > 0.9
@@ -249,14 +246,14 @@ def test_all_vectors_get_their_group_from_a_sample() -> None:
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 5])
 def test_next_to_nothing_has_no_groups_but_no_error_either(count: int) -> None:
     vectors, texts, _ = clouds(1, 5)
-    found = survey(vectors[:count], texts[:count], GroupSettings())
+    found = group_vectors(vectors[:count], texts[:count], GroupSettings())
     assert len(found.groups) == count
 
 
 def test_empty_texts_are_in_no_group() -> None:
     vectors, texts, _ = clouds(2, 40)
     texts[3] = "  "
-    assert survey(vectors, texts, GroupSettings()).groups[3] == -1
+    assert group_vectors(vectors, texts, GroupSettings()).groups[3] == -1
 
 
 def test_a_group_is_split_into_its_parts() -> None:

@@ -11,61 +11,60 @@ from sklearn.metrics import adjusted_rand_score
 pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 
 from tests.groups.clouds import clouds
-from turnlens.groups.group_matching import match_groups, pinned_labels
-from turnlens.groups.group_memory import FILE, GroupMemory, read_memory, write_memory
+from turnlens.groups.group_model import FILE, GroupModel, read_models, write_models
 from turnlens.groups.group_settings import GroupSettings
-from turnlens.groups.speakers import Part, Speakers
-from turnlens.groups.survey import Survey, survey
+from turnlens.groups.model_updates import match_groups, pinned_labels
+from turnlens.groups.pipeline import Grouping, Parts, group_vectors
 
 
-def first(groups: int = 4) -> tuple[Survey, np.ndarray]:
+def first(groups: int = 4) -> tuple[Grouping, np.ndarray]:
     vectors, texts, cloud = clouds(groups, 60)
-    return survey(vectors, texts, GroupSettings()), cloud
+    return group_vectors(vectors, texts, GroupSettings()), cloud
 
 
-def grown(former: GroupMemory, groups: int = 5) -> tuple[Survey, np.ndarray]:
+def grown(former: GroupModel, groups: int = 5) -> tuple[Grouping, np.ndarray]:
     """The same again, as much more of each cloud, and further clouds."""
     vectors, texts, cloud = clouds(4, 60)
     more, further, further_cloud = clouds(groups, 60, seed=1)
     both, said = np.concatenate([vectors, more]), [*texts, *further]
-    return survey(both, said, GroupSettings(), former), np.concatenate([cloud, further_cloud])
+    return group_vectors(both, said, GroupSettings(), former), np.concatenate([cloud, further_cloud])
 
 
 def test_the_same_data_has_the_same_groups() -> None:
     found, _ = first()
     vectors, texts, _ = clouds(4, 60)
-    again = survey(vectors, texts, GroupSettings(), found.memory)
-    assert again.memory is found.memory
+    again = group_vectors(vectors, texts, GroupSettings(), found.model)
+    assert again.model is found.model
     assert (again.groups == found.groups).all()
 
 
 def test_groups_that_are_made_otherwise_are_found_anew_and_none_of_them_is_new() -> None:
     vectors, texts, _ = clouds(4, 60)
-    few = survey(vectors, texts, GroupSettings(granularity=2)).memory
-    more = survey(vectors, texts, GroupSettings(), few).memory
+    few = group_vectors(vectors, texts, GroupSettings(granularity=2)).model
+    more = group_vectors(vectors, texts, GroupSettings(), few).model
     assert len(more.groups) > len(few.groups) and not any(group.new for group in more.groups.values())
 
 
 def test_groups_keep_their_ids_when_data_grows_and_only_new_ones_are_new() -> None:
     before, cloud = first()
-    after, all_clouds = grown(before.memory)
-    assert not any(group.new for group in before.memory.groups.values())
+    after, all_clouds = grown(before.model)
+    assert not any(group.new for group in before.model.groups.values())
     for one in range(4):
         old = before.groups[cloud == one]
         new = after.groups[all_clouds == one]
         assert np.bincount(new[new >= 0]).argmax() == np.bincount(old[old >= 0]).argmax()
     further = after.groups[all_clouds == 4]
     id = int(np.bincount(further[further >= 0]).argmax())
-    assert after.memory.groups[id].new and id >= before.memory.next_id
-    assert sum(group.new for id, group in after.memory.groups.items() if group.parent is not None) == 1
+    assert after.model.groups[id].new and id >= before.model.next_id
+    assert sum(group.new for id, group in after.model.groups.items() if group.parent is not None) == 1
 
 
 def test_a_little_that_is_like_what_there_was_joins_it_and_all_else_stays_as_it_was() -> None:
     before, cloud = first()
     vectors, texts, _ = clouds(4, 60)
     more, further, further_cloud = clouds(4, 5, seed=1)
-    after = survey(np.concatenate([vectors, more]), [*texts, *further], GroupSettings(), before.memory)
-    assert after.memory.joined == 20 and after.memory.groups == before.memory.groups
+    after = group_vectors(np.concatenate([vectors, more]), [*texts, *further], GroupSettings(), before.model)
+    assert after.model.joined == 20 and after.model.groups == before.model.groups
     assert (after.groups[: len(cloud)] == before.groups).mean() > 0.99
     of_cloud = [np.bincount(before.groups[(cloud == one) & (before.groups >= 0)]).argmax() for one in range(4)]
     joined = after.groups[len(cloud) :]
@@ -78,10 +77,10 @@ def test_a_little_that_is_unlike_all_else_is_a_new_group() -> None:
     more, further, further_cloud = clouds(5, 40, seed=1)
     own = further_cloud == 4
     said = [*texts, *(text for text, is_own in zip(further, own) if is_own)]
-    after = survey(np.concatenate([vectors, more[own]]), said, GroupSettings(), before.memory)
-    assert after.memory.joined == 0
+    after = group_vectors(np.concatenate([vectors, more[own]]), said, GroupSettings(), before.model)
+    assert after.model.joined == 0
     groups = after.groups[len(texts) :]
-    assert after.memory.groups[int(np.bincount(groups[groups >= 0]).argmax())].new
+    assert after.model.groups[int(np.bincount(groups[groups >= 0]).argmax())].new
 
 
 def test_what_is_now_in_another_part_is_not_new() -> None:
@@ -90,12 +89,11 @@ def test_what_is_now_in_another_part_is_not_new() -> None:
     part = np.zeros(len(texts) + len(further), np.int64)
     part[::2] = 1
     salts = np.asarray([1, 2], np.uint64)
-    parts = [Part("user"), Part("user", opening=True)]
 
-    def found(count: int, former: GroupMemory | None = None) -> GroupMemory:
-        speakers = Speakers("user", 1.0, parts, part[:count], salts)
+    def found(count: int, former: GroupModel | None = None) -> GroupModel:
+        parts = Parts(part[:count], salts, 1, np.full(count, -1))
         both = np.concatenate([vectors, more])[:count]
-        return survey(both, [*texts, *further][:count], GroupSettings(), former, speakers=speakers).memory
+        return group_vectors(both, [*texts, *further][:count], GroupSettings(), former, parts=parts).model
 
     before = found(len(texts))
     part[:40] = 1 - part[:40]
@@ -103,31 +101,31 @@ def test_what_is_now_in_another_part_is_not_new() -> None:
 
 
 def test_groups_are_found_anew_when_a_fifth_has_joined() -> None:
-    memory, (vectors, texts, _) = None, clouds(4, 60)
+    model, (vectors, texts, _) = None, clouds(4, 60)
     joined = []
     for seed in range(1, 5):
-        memory = survey(vectors, texts, GroupSettings(), memory).memory
+        model = group_vectors(vectors, texts, GroupSettings(), model).model
         more, further, _ = clouds(4, 5, seed=seed)
         vectors, texts = np.concatenate([vectors, more]), [*texts, *further]
-        joined.append(memory.joined)
+        joined.append(model.joined)
     assert joined == [0, 20, 40, 0]
 
 
 def test_what_was_new_is_so_until_data_grows_again() -> None:
     before, _ = first()
-    after, _ = grown(before.memory)
-    again, _ = grown(after.memory)
-    assert again.memory.groups == after.memory.groups
-    last, _ = grown(after.memory, groups=6)
-    new = {id for id, group in last.memory.groups.items() if group.new and group.parent is not None}
-    assert len(new) == 1 and not new & set(after.memory.groups)
+    after, _ = grown(before.model)
+    again, _ = grown(after.model)
+    assert again.model.groups == after.model.groups
+    last, _ = grown(after.model, groups=6)
+    new = {id for id, group in last.model.groups.items() if group.new and group.parent is not None}
+    assert len(new) == 1 and not new & set(after.model.groups)
 
 
 def test_names_are_kept_with_the_ids() -> None:
     before, _ = first()
-    named = {id: replace(group, name=f"name of {id}") for id, group in before.memory.groups.items()}
-    after, _ = grown(replace(before.memory, groups=named))
-    kept = {id: group.name for id, group in after.memory.groups.items() if group.name}
+    named = {id: replace(group, name=f"name of {id}") for id, group in before.model.groups.items()}
+    after, _ = grown(replace(before.model, groups=named))
+    kept = {id: group.name for id, group in after.model.groups.items() if group.name}
     assert kept == {id: f"name of {id}" for id in kept} and len(kept) >= 4
 
 
@@ -150,22 +148,22 @@ def test_a_pinned_group_keeps_what_it_had_and_takes_what_is_new_of_its_like() ->
 
 def test_memory_is_what_was_written(tmp_path: Path) -> None:
     found, _ = first()
-    write_memory(tmp_path, {"message": found.memory})
-    memory = read_memory(tmp_path)["message"]
-    assert memory.groups == found.memory.groups and memory.stamp == found.memory.stamp
-    assert (memory.keys == found.memory.keys).all() and (memory.fine == found.memory.fine).all()
-    assert memory.centroids.keys() == found.memory.centroids.keys()
-    assert adjusted_rand_score(memory.coarse, found.memory.coarse) == 1
+    write_models(tmp_path, {"message": found.model})
+    model = read_models(tmp_path)["message"]
+    assert model.groups == found.model.groups and model.stamp == found.model.stamp
+    assert (model.keys == found.model.keys).all() and (model.fine == found.model.fine).all()
+    assert model.centroids.keys() == found.model.centroids.keys()
+    assert adjusted_rand_score(model.coarse, found.model.coarse) == 1
 
 
 def test_a_damaged_memory_is_named(tmp_path: Path) -> None:
-    assert read_memory(tmp_path) == {}
+    assert read_models(tmp_path) == {}
     (tmp_path / FILE).write_bytes(b"nothing of the kind")
     with pytest.raises(ValueError, match=r"groups\.safetensors is damaged.*delete it"):
-        read_memory(tmp_path)
+        read_models(tmp_path)
 
 
 def test_a_memory_of_another_format_is_refused(tmp_path: Path) -> None:
     save_file({"any": np.zeros(1)}, tmp_path / FILE, metadata={"groups": '{"format": 99}'})
     with pytest.raises(ValueError, match="has format 99, this version of turnlens reads 1"):
-        read_memory(tmp_path)
+        read_models(tmp_path)

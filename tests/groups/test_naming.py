@@ -11,10 +11,10 @@ import pytest
 
 from tests.groups.clouds import clouds
 from turnlens._utils.vectors import unit_vectors
+from turnlens.groups.group_members import tightness
 from turnlens.groups.naming import name_sentences
 from turnlens.groups.naming_endpoint import Endpoint
 from turnlens.groups.phrases import distinct_names, keyword_name, name_phrases, told_apart
-from turnlens.groups.tightness import tightness
 
 
 def test_phrases_are_what_a_group_says_and_others_do_not() -> None:

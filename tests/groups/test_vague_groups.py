@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from turnlens._utils.vectors import unit_vectors
-from turnlens.groups.vague_groups import with_matters
+from turnlens.groups.vague_groups import dissolve_vague_groups
 
 MATTERS = [["bag", "suitcase"], ["seat", "row"], ["refund", "money"]]
 FEELINGS = ["great", "awful", "never", "love", "today", "again"]
@@ -26,7 +26,7 @@ def requests(random: np.random.Generator) -> tuple[list[str], np.ndarray, np.nda
 
 def test_those_that_name_no_matter_are_in_no_group() -> None:
     texts, labels, vectors = requests(np.random.default_rng(0))
-    kept = with_matters(labels, vectors, texts)
+    kept = dissolve_vague_groups(labels, vectors, texts)
     assert (kept[labels < 3] == labels[labels < 3]).all()
     assert (kept[labels == 3] == -1).all()
 
@@ -36,7 +36,7 @@ def test_one_that_names_a_matter_goes_there_from_a_group_that_names_none(word: s
     texts, labels, vectors = requests(np.random.default_rng(0))
     row = int(np.flatnonzero(labels == 3)[0])
     texts[row] += f" {word}"
-    assert with_matters(labels, vectors, texts)[row] == 0
+    assert dissolve_vague_groups(labels, vectors, texts)[row] == 0
 
 
 def test_a_group_that_says_in_its_own_way_what_a_larger_one_says_joins_it() -> None:
@@ -45,9 +45,9 @@ def test_a_group_that_says_in_its_own_way_what_a_larger_one_says_joins_it() -> N
     vectors[short] = np.eye(4, dtype=np.float32)[3]
     texts, labels, vectors = texts[:90], labels[:90].copy(), vectors[:90]
     labels[short] = 3
-    assert (with_matters(labels, vectors, texts)[short] == 0).all()
+    assert (dissolve_vague_groups(labels, vectors, texts)[short] == 0).all()
 
 
 def test_groups_stay_whose_requests_share_no_word() -> None:
     texts, labels, vectors = ["one", "two", "three", "four"], np.asarray([0, 0, 1, 1]), np.eye(4, dtype=np.float32)
-    assert (with_matters(labels, vectors, texts) == labels).all()
+    assert (dissolve_vague_groups(labels, vectors, texts) == labels).all()

@@ -14,7 +14,7 @@ from openpyxl import load_workbook
 
 from tests.page.conftest import Watched, wait_until
 from tests.page.reports import HOSTILE
-from turnlens.report.known_groups import ASIDE, examples_of
+from turnlens.report.seed_groups import ASIDE, examples_of
 
 VIEWS = {
     "overview": "Overview",

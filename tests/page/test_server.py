@@ -26,7 +26,7 @@ from tests.page.conftest import Watched, wait_until
 from turnlens.page import Explorer
 from turnlens.page.explorer import open_browser
 from turnlens.page.live_report import LiveReport
-from turnlens.report.overview import read_overview
+from turnlens.report.summary import read_summary
 from turnlens.store import ConversationStore
 
 _ = anyio.open_file  # imported on first use, which must not be in a thread while pytest rewrites it in another
@@ -233,7 +233,7 @@ def test_the_overview_is_written_once_when_edits_are_left(store: ConversationSto
     group = next(group.id for group in live.report.groups["message"] if group.level == 1)
 
     def names() -> set[str]:
-        return {each["group_name"] for each in read_overview(Path(store.path))["groups"]}
+        return {each["group_name"] for each in read_summary(Path(store.path))["groups"]}
 
     live.edit("rename", "message", [group], "A new name")
     assert "A new name" not in names()

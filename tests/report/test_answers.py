@@ -14,7 +14,7 @@ from turnlens._utils.vectors import unit_vectors
 pytest.importorskip("graspologic_native")
 
 from turnlens.groups.answer_guess import AnsweredVectors, AnswerGuess, answers_to, fit_answer_guess
-from turnlens.groups.group_memory import Basis, read_memory
+from turnlens.groups.group_model import Basis, read_models
 from turnlens.report import label
 
 DIM, TOPICS, COUNT = 16, 4, 400
@@ -111,7 +111,7 @@ def talks(count: int, start: int = 0) -> list[dict[str, Any]]:
 
 def basis_of(store: turnlens.ConversationStore) -> Basis:
     turnlens.cluster(store)
-    basis = read_memory(Path(store.path))["message"].basis
+    basis = read_models(Path(store.path))["message"].basis
     assert basis is not None
     return basis
 

@@ -17,12 +17,10 @@ import turnlens
 from tests.groups.clouds import clouds
 from turnlens.groups.group_settings import GroupSettings
 from turnlens.groups.neighbours import nearest_within
-from turnlens.groups.speakers import Part, Speakers
-from turnlens.groups.survey import survey
-from turnlens.report.askers import speakers_of
+from turnlens.groups.pipeline import Parts, group_vectors
 from turnlens.report.corpus import Corpus
-from turnlens.report.first_speakers import named_by_opening, with_openers
-from turnlens.report.group_speakers import moves_among
+from turnlens.report.find_requests import moves_among
+from turnlens.report.speakers import Part, opener_roles, speakers_of, with_opener_roles
 
 
 def corpus(*conversations: str) -> Corpus:
@@ -81,7 +79,7 @@ def test_another_role_can_be_named_and_changes_no_parts() -> None:
 )
 def test_where_roles_are_names_whoever_opens_asks(conversations: list[str], roles: str) -> None:
     named = corpus(*conversations)
-    opened = with_openers(named)
+    opened = with_opener_roles(named)
     assert [opened.roles[role] for role in opened.role] == roles.split()
     speaker = opened.message_labels["speaker"]
     assert [speaker.values[code] for code in speaker.codes] == " ".join(conversations).split()
@@ -98,11 +96,11 @@ def test_where_roles_are_names_whoever_opens_asks(conversations: list[str], role
 )
 def test_other_roles_stay_as_they_are(conversations: list[str], role: str | None) -> None:
     spoken = corpus(*conversations)
-    assert with_openers(spoken, role) is spoken
+    assert with_opener_roles(spoken, role) is spoken
 
 
 def test_the_opener_can_be_named_as_the_one_who_asks() -> None:
-    opened = with_openers(corpus("A B", "B A", "A B", "B A"), "opener")
+    opened = with_opener_roles(corpus("A B", "B A", "A B", "B A"), "opener")
     assert opened.role.tolist() == [0, 1] * 4 and speakers_of(opened, "opener").opened == 1
 
 
@@ -125,11 +123,11 @@ def test_no_group_holds_messages_of_two_parts_even_if_they_say_the_same() -> Non
     part = np.repeat([0, 1, 2], [240, 240, 3])
     doubled, both = np.concatenate([vectors, vectors, vectors[:3]]), [*texts, *texts, *texts[:3]]
     salts = np.asarray([0, 99, 7], np.uint64)
-    speakers = Speakers("a", 1.0, [Part("a"), Part("b"), Part("c")], part, salts)
-    groups = survey(doubled, both, GroupSettings(), speakers=speakers).groups
+    parts = Parts(part, salts, None, np.full(len(part), -1))
+    groups = group_vectors(doubled, both, GroupSettings(), parts=parts).groups
     assert not set(groups[part == 0]) & set(groups[part == 1]) - {-1}
     assert (groups[part == 2] == -1).all()  # too few
-    alone = survey(vectors, texts, GroupSettings()).groups
+    alone = group_vectors(vectors, texts, GroupSettings()).groups
     assert (groups[part == 0] == alone).all()
 
 
@@ -181,7 +179,7 @@ def test_a_table_of_groups_keeps_the_names(rows: list[dict[str, Any]], tiny_enco
 def test_names_of_other_conversations_get_the_groups_of_opener_and_others() -> None:
     said = ["Carla", "Shop", "Carla", "agent", "Dora", "agent", "Emil"]
     expected = ["opener", "others", "opener", "others", "opener", "others", "others"]
-    assert named_by_opening(said, [3, 4]) == expected
+    assert opener_roles(said, [3, 4]) == expected
 
 
 def test_conversations_have_no_role(rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer) -> None:

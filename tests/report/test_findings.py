@@ -17,7 +17,7 @@ from tests.report.test_report import talks
 from turnlens.report import GroupSettings, Report, build_report
 from turnlens.report import analysis as finding_out
 from turnlens.report import group_edits as edits
-from turnlens.report.findings import FILE
+from turnlens.report.stored_analysis import FILE
 from turnlens.store import ConversationStore
 
 SETTINGS = GroupSettings(neighbours=8)
@@ -34,13 +34,13 @@ def store(tmp_path: Path, tiny_encoder: SentenceTransformer) -> ConversationStor
 def found_out(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """Says how often anything was found out."""
     calls: list[None] = []
-    stock = finding_out.find_out
+    canned = finding_out.analyse
 
-    def find_out(*arguments: Any) -> Any:
+    def analyse(*arguments: Any) -> Any:
         calls.append(None)
-        return stock(*arguments)
+        return canned(*arguments)
 
-    monkeypatch.setattr(finding_out, "find_out", find_out)
+    monkeypatch.setattr(finding_out, "analyse", analyse)
     return lambda: len(calls)
 
 

@@ -11,12 +11,12 @@ import numpy as np
 from tests.groups.clouds import clouds
 from turnlens._utils.vectors import unit_vectors
 from turnlens.groups.group_settings import GroupSettings
-from turnlens.groups.survey import Survey, survey
-from turnlens.report.granularity import with_scale
+from turnlens.groups.pipeline import Grouping, group_vectors
 from turnlens.report.report import Group
+from turnlens.report.report_groups import with_scale
 
 
-def _of(groups: Survey, **changes: Any) -> list[Group]:
+def _of(groups: Grouping, **changes: Any) -> list[Group]:
     ids, sizes = np.unique(groups.groups[groups.groups >= 0], return_counts=True)
     row: Any = {"phrases": (), "parent": 0, "level": 1, "share": 0.1, "central": (), "edge": (), "new": False}
     row |= {"renamed": False, "colour": 0, **changes}
@@ -26,7 +26,7 @@ def _of(groups: Survey, **changes: Any) -> list[Group]:
 def test_the_most_alike_are_joined_first() -> None:
     vectors, texts, cloud = clouds(3, 60)
     vectors[cloud == 2] = unit_vectors(vectors[cloud == 2] + 0.8 * vectors[cloud == 1][:60])  # these two are alike
-    found = survey(vectors, texts, GroupSettings(granularity=3))
+    found = group_vectors(vectors, texts, GroupSettings(granularity=3))
     corpus: Any = SimpleNamespace(vectors=vectors, texts=texts)
     groups = with_scale(_of(found), found, corpus)
     assert len(groups) == 3 and not any(group.parts for group in groups)
@@ -39,11 +39,11 @@ def test_the_most_alike_are_joined_first() -> None:
 
 def test_a_group_of_two_kinds_has_both_as_parts() -> None:
     vectors, texts, cloud = clouds(3, 60)
-    found = survey(vectors, texts, GroupSettings(granularity=3))
+    found = group_vectors(vectors, texts, GroupSettings(granularity=3))
     first, second, _ = np.unique(found.groups[found.groups >= 0])
-    fine = np.where(found.memory.fine == second, first, found.memory.fine)
-    memory = replace(found.memory, fine=fine)
-    mixed = replace(found, memory=memory, groups=np.where(found.groups == second, first, found.groups))
+    fine = np.where(found.model.fine == second, first, found.model.fine)
+    model = replace(found.model, fine=fine)
+    mixed = replace(found, model=model, groups=np.where(found.groups == second, first, found.groups))
     corpus: Any = SimpleNamespace(vectors=vectors, texts=texts)
     groups = {group.id: group for group in with_scale(_of(mixed), mixed, corpus)}
     parts = groups[int(first)].parts

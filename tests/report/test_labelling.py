@@ -20,10 +20,10 @@ pytest.importorskip("lancedb")
 pytest.importorskip("graspologic_native")
 
 from turnlens.groups.confidence import Confidence, Voters, calibrated
-from turnlens.groups.group_memory import Basis, GroupMemory, KnownGroup, no_memory, read_memory
-from turnlens.report.known_groups import claimed_groups
+from turnlens.groups.group_model import Basis, GroupModel, StoredGroup, empty_model, read_models
 from turnlens.report.labelling import Labeller
-from turnlens.report.overview import read_overview
+from turnlens.report.seed_groups import claimed_groups
+from turnlens.report.summary import read_summary
 
 SUBJECTS = ("card", "flight", "pizza")
 
@@ -50,9 +50,9 @@ def of_clouds(groups: int, roles: list[str | None] | None = None, split: int = 0
     """A labeller of clouds; of two roles, the first ``split`` of the clouds are the first role's."""
     vectors, _, cloud = clouds(groups, 60)
     role = (cloud >= split).astype(np.int64) if roles else np.zeros(len(cloud), np.int64)
-    known = {id: KnownGroup(f"group {id}", parent=100) for id in range(groups)} | {100: KnownGroup("topic")}
-    memory = GroupMemory(**{**vars(no_memory()), "fine": cloud.astype(np.int64), "groups": known})
-    return Labeller(memory, Basis(vectors, role, roles or [None], "tiny", "0", False))
+    known = {id: StoredGroup(f"group {id}", parent=100) for id in range(groups)} | {100: StoredGroup("topic")}
+    model = GroupModel(**{**vars(empty_model()), "fine": cloud.astype(np.int64), "groups": known})
+    return Labeller(model, Basis(vectors, role, roles or [None], "tiny", "0", False))
 
 
 def test_messages_like_a_group_are_in_it_and_others_in_none() -> None:
@@ -84,9 +84,9 @@ def test_a_text_that_is_a_request_and_an_aside_is_a_request_and_nameless_groups_
     vectors, _, cloud = clouds(4, 60)
     asides = vectors[cloud == 0]
     basis = Basis(np.concatenate([asides, vectors]), np.repeat([0, 1], [60, 240]), ["user"] * 2, "tiny", "0", False)
-    known = {id: KnownGroup(name) for id, name in ((0, "card"), (1, "pizza"), (2, "flight"), (3, ""), (8, "well"))}
+    known = {id: StoredGroup(name) for id, name in ((0, "card"), (1, "pizza"), (2, "flight"), (3, ""), (8, "well"))}
     fine = np.append(np.full(60, 8), cloud).astype(np.int64)
-    labeller = Labeller(GroupMemory(**{**vars(no_memory()), "fine": fine, "groups": known}), basis)
+    labeller = Labeller(GroupModel(**{**vars(empty_model()), "fine": fine, "groups": known}), basis)
     ids, _ = labeller.label(vectors, [240], ["user"] * 240)
     assert ids.tolist() == np.where(cloud < 3, cloud, -1).tolist()
 
@@ -110,7 +110,7 @@ def test_what_would_be_far_from_a_narrow_group_is_usual_in_a_wide_one() -> None:
 
 def test_labels_are_a_table(store: turnlens.ConversationStore, tiny_encoder_path: Path) -> None:
     table = label(talks(36, 9), groups=store.path).to_pandas()
-    names = {id: group.name for id, group in read_memory(Path(store.path))["message"].groups.items()}
+    names = {id: group.name for id, group in read_models(Path(store.path))["message"].groups.items()}
     assert table["id"].tolist() == [f"talk-{number}" for number in range(36, 45) for _ in range(4)]
     assert table["turn"].tolist() == [0, 1, 2, 3] * 9
     inside = table.dropna(subset=["group"])
@@ -123,7 +123,7 @@ def test_labels_are_a_table(store: turnlens.ConversationStore, tiny_encoder_path
 def test_messages_are_labelled_with_the_projection_that_groups_were_found_with(
     store: turnlens.ConversationStore,
 ) -> None:
-    basis = read_memory(Path(store.path))["message"].basis
+    basis = read_models(Path(store.path))["message"].basis
     assert basis is not None and basis.context is not None
     texts = [message["content"] for row in talks(0, 36) for message in row["messages"]]
     vectors = np.asarray(store.encoder().messages(texts)["vector"])
@@ -166,7 +166,7 @@ def test_groups_take_the_names_of_seeds(tiny_encoder_path: Path, tmp_path: Path)
     again = turnlens.cluster(store, seeds=seeds)
     assert again.to_pandas().equals(table)
     assert turnlens.cluster(store).to_pandas().equals(table)  # the store keeps them
-    assert {group["group_name"] for group in read_overview(store.path)["groups"]} >= set(seeds)
+    assert {group["group_name"] for group in read_summary(store.path)["groups"]} >= set(seeds)
     turnlens.cluster(store, seeds={"said along the way": {" Flights": seeds["Flights"]}})
     groups = {group.name: group for group in turnlens.report.build_report(store).groups["message"]}
     assert groups["Flights"].aside and groups["Flights"].move and groups["About cards"].aside is None
@@ -176,9 +176,9 @@ def test_an_example_like_no_message_falls_into_no_group() -> None:
     cloud = np.repeat([0, 1], 40)
     vectors = unit_vectors(np.eye(8)[cloud] + 0.1 * np.random.default_rng(0).standard_normal((80, 8)))
     basis = Basis(vectors.astype(np.float16), np.zeros(80, np.int64), ["user"], "encoder", "digest", False)
-    memory = replace(no_memory(), fine=cloud)
+    model = replace(empty_model(), fine=cloud)
     examples = np.eye(8, dtype=np.float32)[[0, 1, 2]]
-    assert claimed_groups(memory, basis, examples, "user").tolist() == [0, 1, -1]
+    assert claimed_groups(model, basis, examples, "user").tolist() == [0, 1, -1]
 
 
 @pytest.mark.parametrize(

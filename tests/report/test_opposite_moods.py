@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from turnlens._utils.vectors import unit_vectors
-from turnlens.groups.opposite_moods import moods
+from turnlens.groups.group_members import opposite_halves
 from turnlens.report.report import Group
 
 DIM = 8
@@ -36,7 +36,7 @@ def test_what_is_answered_differently_is_in_another_mood() -> None:
     random = np.random.default_rng(0)
     messages, second = group(random)
     answers = around(random, np.eye(DIM)[3 + second])
-    found = moods(messages, answers)
+    found = opposite_halves(messages, answers)
     assert found is not None and same(found, second) > 0.95
 
 
@@ -45,7 +45,7 @@ def test_messages_without_an_answer_are_in_the_mood_that_they_are_like() -> None
     messages, second = group(random)
     answers = around(random, np.eye(DIM)[3 + second])
     answers[::3] = 0
-    found = moods(messages, answers)
+    found = opposite_halves(messages, answers)
     assert found is not None and same(found[::3], second[::3]) > 0.8
 
 
@@ -53,17 +53,17 @@ def test_there_are_no_two_moods_where_answers_differ_by_chance_are_alike_or_few(
     random = np.random.default_rng(0)
     messages, second = group(random)
     of_anybody = around(random, np.eye(DIM)[3 + random.integers(0, 2, len(messages))])
-    assert moods(messages, of_anybody) is None
-    assert moods(messages, np.tile(np.eye(DIM, dtype=np.float32)[3], (len(messages), 1))) is None
+    assert opposite_halves(messages, of_anybody) is None
+    assert opposite_halves(messages, np.tile(np.eye(DIM, dtype=np.float32)[3], (len(messages), 1))) is None
     few = around(random, np.eye(DIM)[3 + second])
     few[:60] = 0
-    assert moods(messages, few) is None
+    assert opposite_halves(messages, few) is None
 
 
 def test_a_group_shows_one_of_each_mood_first() -> None:
     pytest.importorskip("graspologic_native", reason="needs the extra explorer")
     pytest.importorskip("lancedb", reason="needs the extra store")
-    from turnlens.report.report_groups import with_moods
+    from turnlens.report.report_groups import with_halves
 
     random = np.random.default_rng(0)
     messages, second = group(random)
@@ -72,8 +72,8 @@ def test_a_group_shows_one_of_each_mood_first() -> None:
     corpus: Any = SimpleNamespace(
         vectors=said, texts=[""] * len(said), conversation=np.arange(len(said)) // 2, role=np.arange(len(said)) % 2
     )
-    survey: Any = SimpleNamespace(sample=rows, groups=np.where(np.arange(len(said)) % 2, -1, 7))
+    grouping: Any = SimpleNamespace(sample=rows, groups=np.where(np.arange(len(said)) % 2, -1, 7))
     central = tuple(rows[:3].tolist())
     row: Any = dict.fromkeys(("phrases", "parent", "level", "size", "share", "edge", "new", "renamed", "colour"))
-    [shown] = with_moods([Group(id=7, name="", central=central, **row)], survey, corpus)
+    [shown] = with_halves([Group(id=7, name="", central=central, **row)], grouping, corpus)
     assert [bool(second[place // 2]) for place in shown.central[:2]] == [False, True] and len(shown.central) == 3

@@ -17,12 +17,12 @@ pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 pytest.importorskip("lancedb", reason="needs the extra store")
 
 from turnlens.encoders.reply_head import ReplyHead
-from turnlens.groups.group_memory import read_memory
+from turnlens.groups.group_model import read_models
 from turnlens.page import write_report
 from turnlens.page.live_report import LiveReport
 from turnlens.report import GroupSettings, Report, build_report
 from turnlens.report import group_edits as edits
-from turnlens.report import surprise_measurement as measuring_surprise
+from turnlens.report import surprise as measuring_surprise
 from turnlens.store import ConversationStore
 from turnlens.training import reply_head
 from turnlens.training.recipes.reply_head import ReplyHeadRecipe
@@ -110,7 +110,7 @@ def test_groups_keep_their_projection_until_there_are_twice_as_many_messages(
 ) -> None:
     def learned_from() -> int:
         build()
-        basis = read_memory(Path(store.path))["message"].basis
+        basis = read_models(Path(store.path))["message"].basis
         assert basis is not None and basis.context is not None
         return basis.context.messages
 
@@ -183,18 +183,18 @@ def test_erasing_forgets_what_was_computed_and_the_words_of_texts_and_leaves_nam
     before = build()
     kept = next(group for group in fine(before) if "zanzibarquux" not in group.name)
     edits.rename(store.path, "message", kept.id, "Mine")
-    memory = store.path / "groups.safetensors"
-    assert b"zanzibarquux" in memory.read_bytes() and b"card" in memory.read_bytes()
+    model = store.path / "groups.safetensors"
+    assert b"zanzibarquux" in model.read_bytes() and b"card" in model.read_bytes()
     findings = store.path / "report.safetensors"  # where each message lies on the map, and the like
     assert findings.exists()
     store.erase([row["id"] for row in gone])
-    assert b"zanzibarquux" not in memory.read_bytes() and not findings.exists()
+    assert b"zanzibarquux" not in model.read_bytes() and not findings.exists()
     after = {group.id: group for group in fine(build())}
     assert after[kept.id].name == "Mine"
     assert all(group.name and group.phrases for group in after.values())
-    memory.write_bytes(memory.read_bytes()[:-5])
+    model.write_bytes(model.read_bytes()[:-5])
     store.erase()
-    assert not memory.exists()
+    assert not model.exists()
 
 
 def test_merged_groups_are_one_from_then_on(store: ConversationStore, build: Callable[..., Report]) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 import turnlens
 from turnlens import ConversationEncoder, ConversationStore
-from turnlens.report.corpus import read_corpus
-from turnlens.report.without_boilerplate import as_said
+from turnlens.report.boilerplate import without_boilerplate
+from turnlens.report.corpus import stored_corpus
 from turnlens.store.encoding import StoreEncoder
 
 TEXTS = ["hello [NAME]", "[PHONE] pizza please", "my card [CARD] card", "yes"]
@@ -31,5 +31,5 @@ def test_they_are_the_same_each_time_whatever_is_embedded_beside_them(
 def vectors_of_said(folder: Path, texts: list[str], encoder: ConversationEncoder) -> np.ndarray:
     rows = [{"id": str(row), "messages": [{"role": "user", "content": text}]} for row, text in enumerate(texts)]
     store = ConversationStore.create(folder / "store", turnlens.read_conversations(rows), encoder=encoder)
-    corpus = read_corpus(store.tables(), folder)
-    return np.array(as_said(corpus, [()] * len(corpus.texts), store, folder).vectors)
+    corpus = stored_corpus(store, folder)
+    return np.array(without_boilerplate(corpus, [()] * len(corpus.texts)).vectors)

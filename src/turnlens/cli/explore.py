@@ -72,7 +72,7 @@ class Grouping:
             seeds = tomllib.loads(self.seeds.read_text(encoding="utf-8-sig"))
         except ValueError as error:
             raise ValueError(f"{self.seeds} is not valid TOML: {error}") from error
-        from turnlens.report.known_groups import examples_of
+        from turnlens.report.seed_groups import examples_of
 
         examples_of(seeds)  # refuses what is none
         return seeds
@@ -182,7 +182,7 @@ def _check(export: Path, force: bool) -> None:
 
 def say_who_asks(report: Report) -> None:
     """Print whose messages are taken for requests, unless there is nobody else."""
-    from turnlens.report.first_speakers import OPENER
+    from turnlens.report.speakers import OPENER
 
     asker = report.speakers.asker
     if asker is None:

@@ -62,7 +62,7 @@ def export(
     opened = opened_store(store, read_only=sample is None)
     rows = opened.export()
     if sample is not None:
-        from turnlens.report.samples import has_failed, sampled
+        from turnlens.report.tables import has_failed, sampled
 
         failed = [row["id"] for row in opened.export() if has_failed(row)]
         rows = sampled(_report(opened, page=True), rows, failed, sample, seed)
@@ -72,8 +72,7 @@ def export(
 
 
 def _write_requests(store: str, output: Path, sample: int | None, force: bool) -> None:
-    from turnlens.report.samples import requests_table
-    from turnlens.report.tables import check_table, write_table
+    from turnlens.report.tables import check_table, requests_table, write_table
 
     if sample is not None:
         raise ValueError(f"--sample takes conversations, and {output} is for a table: name a .jsonl file")

@@ -13,8 +13,7 @@ from turnlens._compat import datasets_cache
 from turnlens._utils.files import atomic_path
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
 from turnlens.groups.group_settings import GroupSettings
-from turnlens.groups.knn_vote import centroids_of, votes_of
-from turnlens.groups.neighbours import nearest
+from turnlens.groups.neighbours import centroids_of, nearest, votes_of
 
 _HELD_OUT = 0.2  # of the vectors
 _NONE = 0.3  # share of messages that are taken to belong to no group
@@ -150,7 +149,7 @@ def _learned(vectors: FloatArray, ids: IntArray, seed: int) -> Confidence:
 def _found_again(vectors: FloatArray, ids: IntArray, held_out: int, seed: int) -> tuple[FloatArray, BoolArray]:
     """The evidence of held-out vectors (n, 3), by groups found again in the rest, and whether it is right (n,)."""
     from turnlens.groups.fitting import fit_groups  # what these import takes a second to load
-    from turnlens.groups.group_matching import match_groups
+    from turnlens.groups.model_updates import match_groups
 
     rest, rest_ids = vectors[held_out:], ids[held_out:]
     settings = GroupSettings(granularity=len(np.unique(ids[ids >= 0])), seed=seed)

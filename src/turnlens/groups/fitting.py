@@ -21,11 +21,10 @@ import numpy as np
 from scipy import sparse
 
 from turnlens._utils.vectors import FloatArray, IntArray, unit_vectors
-from turnlens.groups.communities import by_size, coarser, communities, neighbour_graph
+from turnlens.groups.communities import by_size, coarser, communities, joined, merged, neighbour_graph
 from turnlens.groups.group_settings import GroupSettings
 from turnlens.groups.neighbours import Neighbours
-from turnlens.groups.vague_groups import with_matters
-from turnlens.groups.ward_merging import joined, merged
+from turnlens.groups.vague_groups import dissolve_vague_groups
 
 _RESOLUTION = 64.0  # of the communities that are merged: far too many to be groups
 _STEPS = 4  # numbers of groups that are tried for each doubling
@@ -57,7 +56,7 @@ def fit_groups(
     vectors: FloatArray,
     neighbours: Neighbours,
     settings: GroupSettings,
-    stock: IntArray | None = None,
+    canned: IntArray | None = None,
     requests: Sequence[str] | None = None,
 ) -> Fitted:
     """Find the groups of a sample.
@@ -66,7 +65,7 @@ def fit_groups(
         vectors: The vectors of the sample, of length 1 (s, dim).
         neighbours: The neighbours of each of them, among the sample.
         settings: How groups are made.
-        stock: The stock text of each, each of which is a group; -1 for none (s,).
+        canned: The canned text of each, each of which is a group; -1 for none (s,).
         requests: Their texts, if all of them are requests (s).
     """
     graph = neighbour_graph(neighbours.rows)
@@ -92,11 +91,11 @@ def fit_groups(
             finer = _best(vectors, groups_at, len(levels), _PRICE_OF_REQUESTS)
             fine = finer if _count(finer) < _NOISY * _count(fine) else fine
             whole = joined(_sums(vectors, fine), np.bincount(fine[fine >= 0]), _ALIKE)
-            fine = by_size(with_matters(np.append(whole, -1)[fine], vectors, requests))
+            fine = by_size(dissolve_vague_groups(np.append(whole, -1)[fine], vectors, requests))
         if settings.granularity != "medium":
             fine = groups_near(_TIMES[settings.granularity] * _count(fine))
-    if stock is not None:
-        fine = by_size(np.where(stock >= 0, stock + _count(fine), fine))
+    if canned is not None:
+        fine = by_size(np.where(canned >= 0, canned + _count(fine), fine))
     if not _count(fine):
         return Fitted(fine, np.zeros(0, np.int64))
     return Fitted(fine, coarser(graph, fine, _COARSE_RESOLUTION, settings.seed))
@@ -107,7 +106,7 @@ def fit_parts(
     neighbours: Neighbours,
     part: IntArray,
     settings: GroupSettings,
-    stock: IntArray | None = None,
+    canned: IntArray | None = None,
     requests: tuple[int, Sequence[str]] | None = None,
 ) -> Fitted:
     """Find the groups of each part of a sample by itself.
@@ -117,7 +116,7 @@ def fit_parts(
         neighbours: The neighbours of each of them, in the same part of the sample.
         part: The part of each vector, -1 for those that are to be in no group (s,).
         settings: How groups are made.
-        stock: As for `fit_groups` (s,).
+        canned: As for `fit_groups` (s,).
         requests: The part of requests, if there is one, and all texts (s).
     """
     fine = np.full(len(vectors), -1, np.int64)
@@ -127,7 +126,7 @@ def fit_parts(
         own = neighbours.of(rows).first(settings.neighbours_among(len(rows)))
         near = replace(own, rows=np.searchsorted(rows, own.rows))
         asked = [requests[1][row] for row in rows.tolist()] if requests is not None and value == requests[0] else None
-        fitted = fit_groups(vectors[rows], near, settings, None if stock is None else stock[rows], asked)
+        fitted = fit_groups(vectors[rows], near, settings, None if canned is None else canned[rows], asked)
         fine[rows] = np.where(fitted.fine >= 0, fitted.fine + len(coarse), -1)
         coarse = np.append(coarse, fitted.coarse + coarse.max(initial=-1) + 1)
     return Fitted(fine, coarse)

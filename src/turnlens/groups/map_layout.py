@@ -12,6 +12,7 @@ import numpy as np
 from turnlens._utils.registries import require
 from turnlens._utils.vectors import FloatArray
 from turnlens.groups.communities import neighbour_graph
+from turnlens.groups.neighbours import Neighbours
 
 _BEGINNING = {"n_iter": 50, "exaggeration": 12, "momentum": 0.8}  # islands come together
 _REST = {"n_iter": 150, "exaggeration": 2, "momentum": 0.8}
@@ -20,6 +21,8 @@ _MANY = 1000  # vectors, from which on interpolation is quicker than the tree th
 _PLACED_BY = 3  # neighbours, between which a new vector starts
 _APART = 1e-3  # of the map's width, by which new vectors with the same neighbours start apart
 _FILLED = 0.95  # share of the map's width and height that all but the farthest points fill
+_NEAREST_PLACED = 5  # neighbours, between which a vector that is not in the sample is placed
+_SPREAD = 0.004  # of the copies of a text around its place; the map is 2 wide
 _FARTHEST = 0.005  # share of the points at each side that is ignored for the scale
 
 
@@ -72,3 +75,23 @@ def scaled(places: FloatArray) -> FloatArray:
     low, high = np.quantile(places, [_FARTHEST, 1 - _FARTHEST], axis=0)
     width = max(float((high - low).max()), np.finfo(np.float64).tiny)
     return np.clip(2 * _FILLED * (places - (low + high) / 2) / width, -1, 1).astype(np.float32)
+
+
+def place(neighbours: Neighbours, coordinates: FloatArray, seed: int) -> FloatArray:
+    """Places on the map, float32 (n, 2): copies of a fitted vector are put near it, others between their neighbours.
+
+    Args:
+        neighbours: The neighbours of n vectors among m fitted ones.
+        coordinates: The places of the fitted vectors (m, 2).
+        seed: Seed of the spread of copies, which would otherwise hide each other.
+    """
+    near, cosines = neighbours.rows[:, :_NEAREST_PLACED], neighbours.cosines[:, :_NEAREST_PLACED]
+    weights = np.exp((cosines - cosines[:, :1]) / 0.05)
+    placed = np.einsum("nk,nkd->nd", weights / weights.sum(1, keepdims=True), coordinates[near])
+    copies = neighbours.copy_of >= 0
+    placed[copies] = coordinates[neighbours.copy_of[copies]]
+    _, first = np.unique(neighbours.copy_of, return_index=True)
+    copies[first] = False  # the first copy stays at its exact place
+    random = np.random.default_rng(seed)
+    placed[copies] += _SPREAD * random.standard_normal((int(copies.sum()), 2))
+    return np.clip(placed, -1, 1).astype(np.float32)

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
-from turnlens.groups.boilerplate import GAP
-from turnlens.groups.phrases import IS_CJK, TOKEN
+from turnlens.groups.phrases import GAP, IS_CJK, TOKEN
 
 _WIDEST = 60  # Latin letters; a longer name is taken only if no clause is shorter
 _LONGEST = 120  # characters of a name

@@ -1,4 +1,7 @@
-"""Exact nearest neighbours by cosine, computed in blocks, so that memory is bounded for any number of vectors."""
+"""Exact nearest neighbours by cosine, and their vote on the group of a vector (k-NN).
+
+Neighbours are computed in blocks, so that memory is bounded for any number of vectors.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from turnlens._utils.progress import Advance, silent
-from turnlens._utils.vectors import FloatArray, IntArray, Vectors
+from turnlens._utils.vectors import FloatArray, IntArray, Vectors, unit_vectors
 
 _SCORES_AT_ONCE = 16_000_000  # 64 MB
 _PARTS = 4  # times as many parts as neighbours are looked through first
@@ -63,7 +66,7 @@ def nearest(
     count_with_self = min(count + 1, len(fitted))
     for start in range(0, len(wanted), at_once):
         block = np.array(vectors[wanted[start : start + at_once]], np.float32)
-        scores, places = _best(block, base, count_with_self)
+        scores, places = _highest(block, base, count_with_self)
         end = start + len(block)
         is_copy = scores[:, 0] > _SAME_TEXT
         copies[start:end][is_copy] = places[is_copy, 0]
@@ -75,7 +78,7 @@ def nearest(
     return Neighbours(rows, cosines, copies)
 
 
-def _best(block: FloatArray, base: FloatArray, count: int) -> tuple[FloatArray, IntArray]:
+def _highest(block: FloatArray, base: FloatArray, count: int) -> tuple[FloatArray, IntArray]:
     """The highest scores of each row with the base, the highest first, and their places, both (rows, count).
 
     Of several times as many parts of the base, the highest score of each is found first: so many scores are at least as
@@ -117,3 +120,73 @@ def nearest_within(
         neighbours.cosines[members] = own.cosines
         neighbours.copy_of[members] = np.where(own.copy_of < 0, -1, places[own.copy_of])
     return neighbours
+
+
+LEAST_SHARE = 1 / 3  # of all votes, including those of neighbours in no group, that the winning group needs
+_ROWS_AT_ONCE = 65536
+
+
+def vote(neighbours: Neighbours, labels: IntArray, least_cosine: float | FloatArray = -1.0) -> IntArray:
+    """The group of most of the nearest vectors, weighted by cosine; -1 if no group gets enough votes.
+
+    A fitted vector or its copy stays in the group that it has, unless it is lonely or no group gets enough votes.
+
+    Args:
+        neighbours: The neighbours of n vectors among m fitted ones.
+        labels: The groups of the fitted vectors, -1 for none (m,).
+        least_cosine: If the cosine with the nearest neighbour is below this, a vector belongs to no group; for all
+            vectors, or for each (n,).
+
+    Returns:
+        (n,)
+    """
+    groups, shares = votes_of(neighbours, labels)
+    own = np.append(labels, -1)[neighbours.copy_of]
+    is_in_group = (shares >= LEAST_SHARE) & (neighbours.cosines[:, 0] >= least_cosine)
+    return np.where(is_in_group, np.where(own >= 0, own, groups), -1)
+
+
+def votes_of(neighbours: Neighbours, labels: IntArray) -> tuple[IntArray, FloatArray]:
+    """The group with the most votes of the nearest vectors (n,), and its share of all votes (n,).
+
+    Votes are weighted by cosine. The group is -1 and the share 0 if all neighbours are in no group.
+
+    Args:
+        neighbours: The neighbours of n vectors among m fitted ones.
+        labels: The groups of the fitted vectors, -1 for none (m,).
+    """
+    groups = np.full(len(neighbours.rows), -1, np.int64)
+    shares = np.zeros(len(groups))
+    for start in range(0, len(groups), _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        near, weights = labels[neighbours.rows[part]], np.clip(neighbours.cosines[part], 1e-6, None)
+        order = np.argsort(near, axis=1, kind="stable")
+        near, votes = np.take_along_axis(near, order, 1), np.cumsum(np.take_along_axis(weights, order, 1), axis=1)
+        is_last = np.concatenate([near[:, 1:] != near[:, :-1], np.ones((len(near), 1), bool)], axis=1)
+        # The votes for a run of equal groups are the difference of the cumulative sums at its ends.
+        ends = np.where(is_last, votes, 0)
+        before = np.concatenate([np.zeros((len(near), 1)), np.maximum.accumulate(ends, axis=1)[:, :-1]], axis=1)
+        own = np.where(is_last & (near >= 0), votes - before, 0)
+        best = own.argmax(axis=1)
+        rows = np.arange(len(near))
+        shares[part] = own[rows, best] / votes[:, -1]
+        groups[part] = np.where(shares[part] > 0, near[rows, best], -1)
+    return groups, shares
+
+
+def centroids_of(vectors: FloatArray, ids: IntArray) -> dict[int, FloatArray]:
+    """The mean vector of each group, scaled to length 1, by the group's id."""
+    return {int(id): unit_vectors(vectors[ids == id].mean(0)) for id in np.unique(ids[ids >= 0])}
+
+
+def outlier_cosine(cosines: FloatArray, tail: float = 4.0) -> float:
+    """The cosine with the nearest neighbour below which a vector is unlike all others.
+
+    It is ``tail`` robust deviations below the median, where a bell-shaped distribution has few values.
+
+    Args:
+        cosines: The cosines of fitted vectors with their nearest neighbours (m,).
+        tail: The number of deviations (median absolute deviations, scaled to match a normal distribution's).
+    """
+    middle = float(np.median(cosines))
+    return middle - tail * 1.4826 * float(np.median(np.abs(cosines - middle)))

@@ -20,6 +20,12 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
 
+# What stands in for personal data, in the notation of this and other programs, and addresses of pages.
+PLACEHOLDER = re.compile(
+    r"\[[A-Z][A-Z0-9_ -]*\]|\[(?:email|phone|card|iban|url|ip|name)\]|<[A-Z][A-Z0-9_ ]*>|__[a-z]+(?:_[a-z]+)*__"
+    r"|\{\{[^{}\n]{1,40}\}\}|\b[Xx]{3,}(?:[-/ ][Xx]{2,})*\b|\*{3,}|(?:https?://|www\.)\S+"
+)
+GAP = "\ufffc"  # stands for what was taken out of a sentence
 _CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 TOKEN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:['’-][^\W_{_CJK}]+)*")
 _BREAK = re.compile(r"[^\w\s'’-]+|\n|\s-+\s")  # a phrase never crosses one of these
@@ -37,6 +43,11 @@ _SAME = 0.6  # if this share of the texts with a phrase also has a longer phrase
 _IN_NAME = 3
 _AS_COMMON = 1 / 3  # as the first of them, a phrase of a name must be
 _ALIKE = 0.75  # of the words of two names are the same: they do not tell their groups apart
+
+
+def without_placeholders(text: str) -> str:
+    """The text with `GAP` for each placeholder."""
+    return PLACEHOLDER.sub(GAP, text)
 
 
 def phrases_of_text(text: str) -> list[str]:

@@ -18,15 +18,15 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
 from turnlens._utils.vectors import FloatArray, IntArray, unit_vectors
-from turnlens.groups.boilerplate import without_placeholders
 from turnlens.groups.naming import tokens_of
+from turnlens.groups.phrases import without_placeholders
 
 _LEAST = 0.53  # groups of clean exports have 0.6 and more
 _PRIOR = 1  # message with each word that is taken to be in all groups alike
 _SEVERAL = 2  # messages that have a word, at least
 
 
-def with_matters(labels: IntArray, vectors: FloatArray, texts: Sequence[str]) -> IntArray:
+def dissolve_vague_groups(labels: IntArray, vectors: FloatArray, texts: Sequence[str]) -> IntArray:
     """The group of each request (n,), numbered from 0 on, after those that name no matter are dissolved; -1 for none.
 
     Args:
@@ -62,7 +62,7 @@ def _told(words: Any, labels: IntArray) -> FloatArray:
 
     Args:
         words: Which words each has, sparse (n, words).
-        labels: As for `with_matters`, each group with at least one request (n,).
+        labels: As for `dissolve_vague_groups`, each group with at least one request (n,).
     """
     inside = np.flatnonzero(labels >= 0)
     members = sparse.csr_matrix((np.ones(len(inside)), (labels[inside], inside)))  # (groups, up to n)

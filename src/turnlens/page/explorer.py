@@ -18,10 +18,9 @@ from turnlens._utils.registries import require
 from turnlens.data.conversation_source import Given
 from turnlens.groups.group_settings import Granularity, GroupSettings
 from turnlens.page.live_report import LiveReport
-from turnlens.report.building import build_report
-from turnlens.report.known_groups import Seeds
+from turnlens.report.building import build_report, open_store
 from turnlens.report.report import Report
-from turnlens.report.temporary_store import open_explored
+from turnlens.report.seed_groups import Seeds
 from turnlens.store import ConversationStore
 
 if TYPE_CHECKING:
@@ -142,7 +141,7 @@ def explore(
         The running `Explorer`, which has a ``url`` for a browser and a method ``stop()``.
     """
     settings = GroupSettings(granularity=granularity, history=history, role=role)
-    store, passing = open_explored(data, encoder)
+    store, passing = open_store(data, encoder)
     report = build_report(store, seed=seed, settings=settings, seeds=seeds)
     explorer = Explorer(store, report, port, in_notebook=True)
     explorer.passing = passing  # removed together with the explorer

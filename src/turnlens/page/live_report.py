@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from turnlens.groups.group_memory import GroupMemory, Kind, read_memory
+from turnlens.groups.group_model import GroupModel, Kind, read_models
 from turnlens.page.report_files import write_report
 from turnlens.report import group_edits as edits
 from turnlens.report.building import build_report
-from turnlens.report.overview import write_overview
 from turnlens.report.report import Report
+from turnlens.report.summary import write_summary
 from turnlens.store import ConversationStore, MessageHit
 from turnlens.store.store_reader import SearchMode
 
@@ -51,14 +51,14 @@ class LiveReport:
         self._store = store
         self._temporary = tempfile.TemporaryDirectory(prefix="turnlens-explorer-")
         self._changing = threading.Lock()  # one edit at a time
-        self._before: list[tuple[Kind, GroupMemory]] = []  # what was there before each edit
+        self._before: list[tuple[Kind, GroupModel]] = []  # what was there before each edit
         self.folder = Path(self._temporary.name)
         self._show(report)
 
     def close(self) -> None:
         """Remove the data files, and keep the overview of groups that were changed."""
         if self._before:
-            write_overview(Path(self._store.path), self.report)
+            write_summary(Path(self._store.path), self.report)
         self._temporary.cleanup()
 
     def search(self, query: str, mode: SearchMode, limit: int) -> list[ReportHit]:
@@ -99,7 +99,7 @@ class LiveReport:
         with self._changing:
             path = Path(self._store.path)
             changed = list(ids[:1])
-            before = read_memory(path).get(kind)
+            before = read_models(path).get(kind)
             if action == "undo":
                 if not self._before:
                     raise ValueError("nothing has been changed since the explorer was started")

@@ -18,8 +18,8 @@ import numpy as np
 
 import turnlens
 from turnlens._utils.files import atomic_path
-from turnlens.groups.boilerplate import Spans
-from turnlens.groups.group_memory import KINDS
+from turnlens.groups.group_model import KINDS
+from turnlens.report.boilerplate import Spans
 from turnlens.report.label_columns import Label
 from turnlens.report.report import Report
 
@@ -46,7 +46,7 @@ def write_report(report: Report, folder: str | os.PathLike[str]) -> None:
         _put(data, "ids", list(report.ids))
         for number, start in enumerate(range(0, len(report.texts), TEXTS_PER_FILE)):
             _put(data, f"texts-{number:05}", list(report.texts[start : start + TEXTS_PER_FILE]))
-        struck = ((row, spans) for row, spans in enumerate(report.struck) if spans)
+        struck = ((row, spans) for row, spans in enumerate(report.boilerplate) if spans)
         _put(data, "struck", {row: _places(report.texts[row], spans) for row, spans in struck})
 
 
@@ -79,8 +79,8 @@ def summary(report: Report) -> dict[str, Any]:
         },
         "groups": {kind: [asdict(group) for group in report.groups[kind]] for kind in KINDS},
         "boilerplate": {
-            "messages": sum(map(bool, report.struck)),
-            "automatic": sum(spans == ((0, len(text)),) for text, spans in zip(report.texts, report.struck)),
+            "messages": sum(map(bool, report.boilerplate)),
+            "automatic": sum(spans == ((0, len(text)),) for text, spans in zip(report.texts, report.boilerplate)),
         },
         "outliers": {kind: report.outliers(kind) for kind in KINDS},
         "surprise": None if report.surprise is None else asdict(report.surprise),

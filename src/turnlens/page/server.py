@@ -20,7 +20,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from turnlens.groups.group_memory import Kind
+from turnlens.groups.group_model import Kind
 from turnlens.page.exported_folder import INDEX, PAGE
 from turnlens.page.live_report import Action, LiveReport
 from turnlens.store.store_reader import SearchMode

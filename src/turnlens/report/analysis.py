@@ -1,10 +1,9 @@
-"""Finding out what conversations are about: their groups. What the page shows besides is in `shown.py`."""
+"""The analysis of a corpus: its requests, groups and numbers; and the columns that only the explorer's page shows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -16,89 +15,113 @@ from turnlens.encoders.context_projection import (
     fit_context_projection,
 )
 from turnlens.groups.answer_guess import AnsweredVectors, AnswerGuess, answers_to, fit_answer_guess
-from turnlens.groups.boilerplate import Spans
-from turnlens.groups.group_memory import ASKED, KINDS, Basis, GroupMemory, Kind, Memory
+from turnlens.groups.canned_replies import canned_replies
+from turnlens.groups.group_model import ASKED, KINDS, Basis, GroupModel, GroupModels, Kind
 from turnlens.groups.group_settings import GroupSettings
-from turnlens.groups.speakers import Speakers
-from turnlens.groups.stock_texts import stock_of
-from turnlens.groups.survey import Survey, survey
-from turnlens.report.corpus import Corpus, in_history
+from turnlens.groups.map_layout import layout, place, scaled
+from turnlens.groups.neighbours import Neighbours
+from turnlens.groups.pipeline import Grouping, Parts, group_vectors
+from turnlens.report.boilerplate import Spans, without_boilerplate
+from turnlens.report.corpus import Corpus, in_history, means_of
 from turnlens.report.failure_signals import SIGNALS, signals
 from turnlens.report.find_requests import requests_of
-from turnlens.report.findings import Findings
-from turnlens.report.report import Report
-from turnlens.report.report_groups import Naming, named_groups
-from turnlens.report.without_boilerplate import as_said
-from turnlens.store import ConversationStore
+from turnlens.report.group_names import Naming
+from turnlens.report.report import Report, Surprise
+from turnlens.report.report_groups import named_groups
+from turnlens.report.speakers import Speakers
+from turnlens.report.stored_analysis import Analysis
+from turnlens.report.surprise import measure_surprise
 
 _SIMILAR = 5
 _OUTGROWN = 2  # times as many messages as a projection was learned from
+_OF_PAGE = ("x", "y", "surprise")
 
 
-def find_out(
-    store: ConversationStore,
+def analyse(
     corpus: Corpus,
-    struck: Sequence[Spans],
+    boilerplate: Sequence[Spans],
     speakers: Speakers,
-    folder: Path,
     settings: GroupSettings,
-    remembered: Memory,
-    former: Report | None,
-    naming: Naming | None,
-) -> tuple[Findings, Memory]:
-    """Compute the findings about a store, and what the store will remember about its groups.
+    models: GroupModels,
+    former: Report | None = None,
+    naming: Naming | None = None,
+) -> tuple[Analysis, GroupModels]:
+    """Analyse a corpus: find its requests, measure its conversations, group messages and conversations, name groups.
 
     Args:
-        store: The store.
-        corpus: The content of the store.
-        struck: Where each message has boilerplate.
-        speakers: Whose messages are grouped apart.
-        folder: A folder for temporary files of vectors.
+        corpus: The corpus.
+        boilerplate: The boilerplate of each message.
+        speakers: Who asks, and whose messages are grouped apart.
         settings: How groups are made.
-        remembered: What the store remembers about its groups.
-        former: A report on the same data, whose findings need not be computed again.
+        models: The groups of the corpus before it grew, which keep their ids and names.
+        former: A report on the same data; what it holds besides groups is not computed again.
         naming: Names new groups, see `turnlens.report.build_report`.
     """
-    corpus = as_said(corpus, struck, store, folder)
-    # With what was said before, the same text may say different things: it is no stock text, and needs no answer.
-    stock = None if settings.history else stock_of(corpus.texts, speakers, settings.least_share)
-    answer = None if stock is None else _answers(corpus, speakers, stock)
-    context, guess = _learned(store, corpus, speakers, settings, answer, remembered)
-    vectors = _vectors_of(corpus, context)
-    asked = remembered.get(ASKED)
+    corpus = without_boilerplate(corpus, boilerplate)
+    # With the messages before it, the same text may mean different things: it is not canned, and needs no answer.
+    canned = answer = None
+    if not settings.history:
+        canned = canned_replies(corpus.texts, speakers.part, speakers.answering, settings.least_share)
+        answer = _answers(corpus, speakers, canned)
+    context, guess = _learned(corpus, speakers, settings, answer, models)
+    vectors = _projected(corpus, context)
+    asked = models.get(ASKED)
     if former is None:
         is_request, asked = requests_of(corpus, vectors["message"], speakers, settings, asked)
-    else:
-        is_request = former.messages["request"]
-    if former is None:
         numbers = signals(corpus, vectors["message"], speakers.asks, is_request)
     else:
+        is_request = former.messages["request"]
         numbers = {name: former.numbers[name] for name in SIGNALS if name in former.numbers}
     speakers = speakers.with_requests(is_request)
     if settings.history:
-        vectors["message"] = in_history(vectors["message"], corpus, folder)
+        vectors["message"] = in_history(vectors["message"], corpus)
     elif context is not None and answer is not None and guess is not None:
         vectors["message"] = ProjectedVectors(AnsweredVectors(corpus.vectors, answer, guess), context)
-    surveys = {
-        kind: _survey(corpus, vectors[kind], speakers, kind, settings, remembered.get(kind), former, stock)
+    groupings = {
+        kind: _grouped(corpus, vectors[kind], kind, settings, models.get(kind), former, speakers.grouped(canned))
         for kind in KINDS
     }
-    groups, memory = named_groups(corpus, speakers, surveys, naming)
-    basis = _basis(store, vectors["message"], speakers, surveys["message"], settings, context, guess)
-    memory["message"] = replace(memory["message"], basis=basis)
+    groups, models = named_groups(corpus, speakers, groupings, naming)
+    basis = _basis(corpus, vectors["message"], speakers, groupings["message"], settings, context, guess)
+    models["message"] = replace(models["message"], basis=basis)
     if asked is not None:
-        memory[ASKED] = asked
+        models[ASKED] = asked
     columns: dict[Kind, dict[str, np.ndarray]] = {
-        kind: {"group": survey.groups.astype(np.int32)} for kind, survey in surveys.items()
+        kind: {"group": grouping.groups.astype(np.int32)} for kind, grouping in groupings.items()
     }
     columns["message"]["request"] = is_request
-    columns["conversation"]["similar"] = _similar(surveys["conversation"])
-    neighbours = {kind: survey.neighbours for kind, survey in surveys.items()}
-    return Findings(columns, neighbours, groups, numbers, surprise=None), memory
+    columns["conversation"]["similar"] = _similar(groupings["conversation"])
+    neighbours = {kind: grouping.neighbours for kind, grouping in groupings.items()}
+    return Analysis(columns, neighbours, groups, numbers, surprise=None), models
 
 
-def _vectors_of(corpus: Corpus, context: ContextProjection | None) -> dict[Kind, Vectors]:
-    """The vectors that groups are found in. Those of conversations have a mean of their own."""
+def add_page_columns(
+    corpus: Corpus, analysis: Analysis, models: GroupModels, former: Report | None, seed: int
+) -> tuple[Analysis, GroupModels]:
+    """Add the columns x, y and surprise to an analysis, and places on the map to its groups.
+
+    Args:
+        corpus: The corpus; its encoder is loaded only if it has a reply head.
+        analysis: The analysis so far.
+        models: The groups.
+        former: A report on the same data, whose columns need not be computed again.
+        seed: Seed of the map and of surprise.
+    """
+    if former is not None and former.has_map:
+        columns = {kind: {name: former.columns(kind)[name] for name in _OF_PAGE} for kind in KINDS}
+        return _with(analysis, columns, former.surprise), models
+    models = models | {kind: _laid_out(models[kind], seed) for kind in KINDS}
+    surprise, surprises, heads = measure_surprise(corpus, seed, analysis.heads)
+    of_conversations = means_of(surprises, corpus.first).astype(np.float32)
+    columns = {
+        kind: {**_placed(analysis.neighbours[kind], models[kind], seed), "surprise": values}
+        for kind, values in zip(KINDS, (surprises, of_conversations))
+    }
+    return _with(replace(analysis, heads=heads), columns, surprise), models
+
+
+def _projected(corpus: Corpus, context: ContextProjection | None) -> dict[Kind, Vectors]:
+    """Project the vectors that are grouped. Those of conversations have a mean of their own."""
     if context is None:
         return {"message": corpus.vectors, "conversation": corpus.conversation_vectors}
     of_conversations = replace(context, mean=np.mean(corpus.conversation_vectors, axis=0))
@@ -108,47 +131,39 @@ def _vectors_of(corpus: Corpus, context: ContextProjection | None) -> dict[Kind,
     }
 
 
-def _survey(
+def _grouped(
     corpus: Corpus,
     vectors: Vectors,
-    speakers: Speakers,
     kind: Kind,
     settings: GroupSettings,
-    memory: GroupMemory | None,
+    model: GroupModel | None,
     former: Report | None,
-    stock: IntArray | None,
-) -> Survey:
+    parts: Parts,
+) -> Grouping:
     known = None if former is None else former.neighbours[kind]
     texts = corpus.texts if kind == "message" else corpus.ids
     if not shows_progress():
         note(f"Grouping {len(texts):,} {kind}s")
     with progress_of(f"grouping {kind}s", len(texts)) as advance:
-        if kind == "conversation":
-            return survey(vectors, texts, settings, memory, known, advance=advance)
-        return survey(vectors, texts, settings, memory, known, speakers, stock, advance)
+        return group_vectors(vectors, texts, settings, model, known, parts if kind == "message" else None, advance)
 
 
-def _answers(corpus: Corpus, speakers: Speakers, stock: IntArray) -> IntArray:
-    """The row of the answer to each message of who asks (n,); -1 for none or a macro, which says nothing of it."""
+def _answers(corpus: Corpus, speakers: Speakers, canned: IntArray) -> IntArray:
+    """Return the row of the answer to each message of the asker (n,); -1 for none, and for a canned one."""
     answer = answers_to(corpus.role, corpus.conversation)
-    return np.where(speakers.asks & (stock[answer] < 0), answer, -1)
+    return np.where(speakers.asks & (canned[answer] < 0), answer, -1)
 
 
 def _learned(
-    store: ConversationStore,
-    corpus: Corpus,
-    speakers: Speakers,
-    settings: GroupSettings,
-    answer: IntArray | None,
-    remembered: Memory,
+    corpus: Corpus, speakers: Speakers, settings: GroupSettings, answer: IntArray | None, models: GroupModels
 ) -> tuple[ContextProjection | None, AnswerGuess | None]:
-    """The projection and the guess from answers that groups were found with, or new ones.
+    """Return the projection and the guess from answers that groups were fitted with, or learn new ones.
 
     They are learned again when there are twice or half as many messages as taught them.
     """
-    basis = remembered["message"].basis if "message" in remembered else None
-    found_with = (store.tables().state.digest, settings.history, speakers.asker)
-    if basis is not None and basis.context is not None and (basis.digest, basis.history, basis.asker) == found_with:
+    basis = models["message"].basis if "message" in models else None
+    fitted_with = (corpus.encoder.digest, settings.history, speakers.asker)
+    if basis is not None and basis.context is not None and (basis.digest, basis.history, basis.asker) == fitted_with:
         messages = basis.context.messages
         if messages / _OUTGROWN < len(corpus.texts) < messages * _OUTGROWN:
             return basis.context, basis.answers
@@ -159,21 +174,20 @@ def _learned(
 
 
 def _basis(
-    store: ConversationStore,
+    corpus: Corpus,
     vectors: Vectors,
     speakers: Speakers,
-    survey: Survey,
+    grouping: Grouping,
     settings: GroupSettings,
     context: ContextProjection | None,
     guess: AnswerGuess | None,
 ) -> Basis:
-    state = store.tables().state
     return Basis(
-        vectors=np.asarray(vectors[survey.sample], np.float16),
-        role=np.asarray(speakers.part[survey.sample], np.int64),
+        vectors=np.asarray(vectors[grouping.sample], np.float16),
+        role=np.asarray(speakers.part[grouping.sample], np.int64),
         roles=[part.role for part in speakers.parts],
-        encoder=state.encoder,
-        digest=state.digest,
+        encoder=corpus.encoder.name,
+        digest=corpus.encoder.digest,
         history=settings.history,
         context=context,
         asker=speakers.asker,
@@ -181,10 +195,28 @@ def _basis(
     )
 
 
-def _similar(survey: Survey) -> np.ndarray:
-    """The nearest conversations of each conversation (m, 5); -1 where there are fewer."""
-    similar = np.full((len(survey.groups), _SIMILAR), -1, np.int32)
-    if len(survey.sample):
-        near = survey.sample[survey.neighbours.rows[:, :_SIMILAR]]
+def _similar(grouping: Grouping) -> np.ndarray:
+    """Return the nearest conversations of each conversation (m, 5); -1 if there are fewer."""
+    similar = np.full((len(grouping.groups), _SIMILAR), -1, np.int32)
+    if len(grouping.sample):
+        near = grouping.sample[grouping.neighbours.rows[:, :_SIMILAR]]
         similar[:, : near.shape[1]] = near
     return similar
+
+
+def _with(analysis: Analysis, added: Mapping[Kind, Mapping[str, np.ndarray]], surprise: Surprise | None) -> Analysis:
+    columns = {kind: {**analysis.columns[kind], **added[kind]} for kind in KINDS}
+    return replace(analysis, columns=columns, surprise=surprise)
+
+
+def _laid_out(model: GroupModel, seed: int) -> GroupModel:
+    if len(model.places) == len(model.keys) and np.isfinite(model.places).all():
+        return model
+    return replace(model, places=layout(model.neighbours, seed, model.places))
+
+
+def _placed(neighbours: Neighbours, model: GroupModel, seed: int) -> dict[str, np.ndarray]:
+    count = len(neighbours.rows)
+    places = scaled(model.places) if len(model.places) else model.places
+    x, y = (place(neighbours, places, seed) if len(places) else np.zeros((count, 2), np.float32)).T
+    return {"x": x, "y": y}

@@ -1,7 +1,8 @@
-"""Making a report about a store."""
+"""Making a report about a store, or about conversations in memory."""
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,22 +11,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnlens._utils.progress import note, progress_of
-from turnlens.groups.boilerplate import Spans, boilerplate
-from turnlens.groups.group_memory import Memory, is_remembered, read_memory, write_memory
+from turnlens.data.conversation_source import Given
+from turnlens.data.conversations import read_conversations
+from turnlens.groups.group_model import GroupModels, are_stored, read_models, write_models
 from turnlens.groups.group_settings import GroupSettings
-from turnlens.groups.speakers import Speakers
-from turnlens.report.askers import speakers_of
-from turnlens.report.corpus import Corpus, read_corpus
-from turnlens.report.findings import Findings, read_findings, read_heads, write_findings
-from turnlens.report.first_speakers import with_openers
-from turnlens.report.known_groups import Seeds, aside_of, examples_of, plant
-from turnlens.report.overview import write_overview
+from turnlens.report.boilerplate import Spans, find_boilerplate
+from turnlens.report.corpus import Corpus, embedded_corpus, stored_corpus
 from turnlens.report.report import Report
+from turnlens.report.seed_groups import Seeds, examples_of, with_seeds
+from turnlens.report.speakers import Speakers, speakers_of, with_opener_roles
+from turnlens.report.stored_analysis import Analysis, read_analysis, read_heads, write_analysis
+from turnlens.report.summary import write_summary
 from turnlens.store import ConversationStore, StoreError
 from turnlens.store.erasing import OVERVIEW_FILE
 
 if TYPE_CHECKING:
-    from turnlens.report.report_groups import Naming
+    from turnlens.report.group_names import Naming
+    from turnlens.store.opening import Encoder
 
 
 def build_report(
@@ -38,10 +40,10 @@ def build_report(
     seeds: Seeds | None = None,
     page: bool = True,
 ) -> Report:
-    """Find out what the conversations of a store are about, without embedding anything.
+    """Make a report about the conversations of a store, without embedding anything.
 
-    The store remembers its groups in a file, so that they keep their ids and names when data grows. It keeps the other
-    findings in a second file, so that nothing is computed again for an unchanged store. A store that was opened
+    The store keeps its groups in a file, so that they keep their ids and names when data grow. It keeps the rest of the
+    analysis in a second file, so that nothing is computed again for an unchanged store. A store that was opened
     read-only keeps neither.
 
     Args:
@@ -52,107 +54,195 @@ def build_report(
             since is taken from it.
         naming: Names new groups from their phrases and the texts of their central members.
         seeds: Groups that the user knows, see `turnlens.cluster`.
-        page: Also find out what only the explorer's page shows: the map, and surprise.
+        page: Add what only the explorer's page shows: the map, and surprise.
 
     Raises:
         ValueError: The store is empty, the settings name a role that it does not have, or seeds are not as they
             should be.
         StoreError: It is on a server; or seeds are given, and it is read-only.
     """
-    settings = replace(settings or GroupSettings(), seed=seed)
-    examples = examples_of(seeds or {})
-    if examples and store.read_only:
+    if examples_of(seeds or {}) and store.read_only:
         raise StoreError(f"{store.path} was opened read-only, and cannot keep the groups of seeds")
     if not isinstance(store.path, Path):
         raise StoreError(f"{store.path}: groups are kept in a store's folder: turnlens index --store DIR makes one")
-    tables = store.tables()
+    settings = replace(settings or GroupSettings(), seed=seed)
     with tempfile.TemporaryDirectory(prefix="turnlens-") as folder:
-        with progress_of("reading", tables.messages.count_rows()) as advance:
-            corpus = with_openers(read_corpus(tables, Path(folder), advance), settings.role)
-        speakers = speakers_of(corpus, settings.role)
-        fitting = replace(settings, role=None)  # what it changes is in the parts
-        stamp = f"{tables.state.folder} {tables.state.messages} {tables.state.conversations} {fitting} {speakers.stamp}"
-        if former is not None and former.stamp != stamp:
-            former = None
-        struck = (
-            boilerplate(corpus.texts, corpus.conversation, corpus.role, corpus.vectors)
-            if former is None
-            else former.struck
-        )
-        memory = read_memory(store.path)
-        kept = read_findings(store.path, stamp, corpus.ids, memory) if former is None else None
-        findings = kept
-        if findings is None:
-            from turnlens.report.analysis import find_out  # its libraries take seconds to load
-
-            findings, memory = find_out(store, corpus, struck, speakers, Path(folder), fitting, memory, former, naming)
-            findings = replace(findings, heads=read_heads(store.path))
-        if page and "x" not in findings.columns["message"]:
-            from turnlens.report.page_columns import add_shown
-
-            findings, memory = add_shown(store, corpus, findings, memory, former, settings.seed)
-        speakers = speakers.with_requests(findings.columns["message"]["request"])
-        title = store.path.name.removesuffix(".store")
-        report = _report(title, tables.state.encoder, stamp, settings, corpus, struck, speakers, findings)
-        if not store.read_only and (findings is not kept or not (store.path / OVERVIEW_FILE).exists()):
-            _keep(store.path, memory, findings if former is None else None, report)
-    if examples and plant(store, examples, speakers.asker, aside_of(seeds or {})):
-        report = build_report(store, seed=seed, settings=settings, former=report, naming=naming, page=page)
-        write_overview(store.path, report)
-    return report
+        corpus = stored_corpus(store, Path(folder))
+        return _Builder(corpus, settings, naming, page, store.path, store.read_only).report(former, seeds or {})
 
 
-def _keep(path: Path, memory: Memory, findings: Findings | None, report: Report) -> None:
-    """Keep in a store what was found out; after edits, which follow each other quickly, only the groups."""
+def report_in_memory(
+    data: Given, encoder: Encoder, settings: GroupSettings, naming: Naming | None = None, seeds: Seeds | None = None
+) -> Report:
+    """Make a report about conversations that are in no store, without what only the explorer's page shows.
+
+    Args:
+        data: The conversations, as `turnlens.read_conversations` reads them.
+        encoder: The encoder, its folder or its Hub name; ``None`` for the default encoder.
+        settings: How groups are made.
+        naming: As for `build_report`.
+        seeds: As for `build_report`.
+
+    Raises:
+        ValueError: As for `build_report`.
+    """
+    examples_of(seeds or {})  # before anything is embedded
+    with tempfile.TemporaryDirectory(prefix="turnlens-") as folder:
+        corpus = embedded_corpus(data, encoder, Path(folder))
+        return _Builder(corpus, settings, naming, page=False).report(None, seeds or {})
+
+
+def is_store(data: ConversationStore | Given) -> bool:
+    """Return true for a store or its folder, and false for conversations."""
+    return isinstance(data, ConversationStore) or (isinstance(data, str | os.PathLike) and not Path(data).is_file())
+
+
+def open_store(
+    data: ConversationStore | Given, encoder: Encoder
+) -> tuple[ConversationStore, tempfile.TemporaryDirectory[str] | None]:
+    """Open a store, or put conversations into a temporary one.
+
+    Args:
+        data: A store or its folder; or conversations, as `turnlens.read_conversations` reads or gives them.
+        encoder: The encoder, its folder or its Hub name; by default that of the store, or the default encoder.
+
+    Returns:
+        The store and, if it is temporary, its folder, which must be kept as long as the store is used.
+    """
+    if isinstance(data, ConversationStore):
+        return data, None
+    if is_store(data):
+        return ConversationStore.open(data, encoder=encoder, create=False), None
+    conversations = read_conversations(data)
+    folder = tempfile.TemporaryDirectory(prefix="turnlens-")
+    store = ConversationStore.open(Path(folder.name) / "store", encoder=encoder)
+    with progress_of("embedding conversations", len(conversations)) as advance:
+        store.add(conversations, progress=advance)
+    return store, folder
+
+
+class _Builder:
+    """Makes reports about one corpus.
+
+    Args:
+        corpus: The corpus.
+        settings: How groups are made.
+        naming: As for `build_report`.
+        page: As for `build_report`.
+        path: The store's folder; ``None`` for a corpus in memory.
+        read_only: Nothing is kept in the store.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        settings: GroupSettings,
+        naming: Naming | None,
+        page: bool,
+        path: Path | None = None,
+        read_only: bool = True,
+    ) -> None:
+        self._corpus = with_opener_roles(corpus, settings.role)
+        self._speakers = speakers_of(self._corpus, settings.role)
+        self._settings, self._naming, self._page = settings, naming, page
+        self._fitting = replace(settings, role=None)  # what it changes is in the parts
+        self._stamp = f"{corpus.stamp} {self._fitting} {self._speakers.stamp}"
+        self._path, self._read_only = path, read_only
+
+    def report(self, former: Report | None, seeds: Seeds) -> Report:
+        """Return the report, with groups that have the names of their seeds; see `build_report`."""
+        corpus, path = self._corpus, self._path
+        former = former if former is not None and former.stamp == self._stamp else None
+        models = {} if path is None else read_models(path)
+        kept = read_analysis(path, self._stamp, corpus.ids, models) if former is None and path is not None else None
+        if former is None:
+            boilerplate: Sequence[Spans] = find_boilerplate(
+                corpus.texts, corpus.conversation, corpus.role, corpus.vectors
+            )
+        else:
+            boilerplate = former.boilerplate
+        report, models = self._made(boilerplate, models, kept, former)
+        if not seeds:
+            return report
+        seeded = with_seeds(models["message"], seeds, corpus.encoder.load(), self._speakers.asker)
+        if seeded is None:
+            return report
+        report, _ = self._made(boilerplate, models | {"message": seeded}, None, report)
+        if path is not None:
+            write_summary(path, report)
+        return report
+
+    def _made(
+        self, boilerplate: Sequence[Spans], models: GroupModels, kept: Analysis | None, former: Report | None
+    ) -> tuple[Report, GroupModels]:
+        """Return the report and its groups, after a store has kept what is new; ``kept`` is what it had."""
+        corpus, analysis = self._corpus, kept
+        if analysis is None:
+            from turnlens.report.analysis import analyse  # its libraries take seconds to load
+
+            analysis, models = analyse(corpus, boilerplate, self._speakers, self._fitting, models, former, self._naming)
+            analysis = replace(analysis, heads=None if self._path is None else read_heads(self._path))
+        if self._page and "x" not in analysis.columns["message"]:
+            from turnlens.report.analysis import add_page_columns
+
+            analysis, models = add_page_columns(corpus, analysis, models, former, self._settings.seed)
+        speakers = self._speakers.with_requests(analysis.columns["message"]["request"])
+        report = _report(corpus, self._stamp, self._settings, boilerplate, speakers, analysis)
+        path = None if self._read_only else self._path
+        if path is not None and (analysis is not kept or not (path / OVERVIEW_FILE).exists()):
+            _keep(path, models, analysis if former is None else None, report)
+        return report, models
+
+
+def _keep(path: Path, models: GroupModels, analysis: Analysis | None, report: Report) -> None:
+    """Keep an analysis in a store; after edits, which follow each other quickly, only the groups."""
     try:
-        if not is_remembered(path, memory):
-            write_memory(path, memory)
-        if findings is not None:
-            write_findings(path, report.stamp, report.ids, findings)
-            write_overview(path, report)
+        if not are_stored(path, models):
+            write_models(path, models)
+        if analysis is not None:
+            write_analysis(path, report.stamp, report.ids, analysis)
+            write_summary(path, report)
     except OSError as error:  # a store on a read-only disk can be explored all the same
         note(f"the groups cannot be kept in {path}: {error}")
 
 
 def _report(
-    title: str,
-    encoder: str,
+    corpus: Corpus,
     stamp: str,
     settings: GroupSettings,
-    corpus: Corpus,
-    struck: Sequence[Spans],
+    boilerplate: Sequence[Spans],
     speakers: Speakers,
-    findings: Findings,
+    analysis: Analysis,
 ) -> Report:
     return Report(
-        title=title,
+        title=corpus.title,
         made=datetime.now(UTC).isoformat(timespec="seconds"),
-        encoder=encoder,
+        encoder=corpus.encoder.name,
         stamp=stamp,
         settings=settings,
         ids=corpus.ids,
         texts=corpus.texts,
-        struck=struck,
+        boilerplate=boilerplate,
         roles=corpus.roles,
         speakers=speakers,
-        groups=findings.groups,
-        surprise=findings.surprise,
+        groups=analysis.groups,
+        surprise=analysis.surprise,
         messages={
-            **findings.columns["message"],
+            **analysis.columns["message"],
             "conversation": corpus.conversation,
             "turn": corpus.turn,
             "role": corpus.role,
             "time": corpus.time,
         },
         conversations={
-            **findings.columns["conversation"],
+            **analysis.columns["conversation"],
             "first": corpus.first,
             "turns": corpus.turns,
             "time": corpus.conversation_time,
         },
         message_labels=corpus.message_labels,
         conversation_labels=corpus.conversation_labels,
-        numbers={**corpus.numbers, **findings.numbers},
+        numbers={**corpus.numbers, **analysis.numbers},
         message_numbers=corpus.message_numbers,
-        neighbours=findings.neighbours,
+        neighbours=analysis.neighbours,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -12,21 +11,20 @@ import numpy as np
 
 from turnlens._utils.vectors import BoolArray
 from turnlens.data.conversation_source import Given
-from turnlens.groups.group_memory import Kind
+from turnlens.groups.group_model import Kind
 from turnlens.groups.group_settings import Granularity, GroupSettings
-from turnlens.report.building import build_report
-from turnlens.report.known_groups import Seeds
+from turnlens.report.building import build_report, is_store, open_store, report_in_memory
 from turnlens.report.report import Group, Report
+from turnlens.report.seed_groups import Seeds
 from turnlens.report.summary import Period, summary_table
 from turnlens.report.tables import groups_table
-from turnlens.report.temporary_store import open_explored
 from turnlens.store import ConversationStore
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from sentence_transformers import SentenceTransformer
 
-    from turnlens.report.report_groups import Naming
+    from turnlens.report.group_names import Naming
 
 
 @dataclass(frozen=True)
@@ -143,8 +141,10 @@ def cluster(
         raise ValueError(f"level must be 'message' or 'conversation', got {level!r}")
     if level == "conversation" and role is not None:
         raise ValueError("role chooses messages: it cannot be combined with level='conversation'")
-    settings = GroupSettings(sample=sample, granularity=granularity, history=history, role=role)
-    store, passing = open_explored(data, encoder)
-    with passing or nullcontext():
+    settings = GroupSettings(sample=sample, granularity=granularity, history=history, role=role, seed=seed)
+    if is_store(data):
+        store, _ = open_store(data, encoder)
         report = build_report(store, seed=seed, settings=settings, naming=naming, seeds=seeds, page=False)
-        return Groups(report, level, role)
+    else:
+        report = report_in_memory(data, encoder, settings, naming, seeds)
+    return Groups(report, level, role)

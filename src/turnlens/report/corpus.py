@@ -1,35 +1,78 @@
-"""The content of a store as columns. Its vectors are in memory-mapped files, so that they take up no memory."""
+"""The content of a store, or of conversations in memory, as columns.
+
+Its vectors are in memory-mapped files, so that they take up no memory.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from turnlens._utils.progress import Advance, silent
+from turnlens._utils.progress import progress_of
 from turnlens._utils.vectors import BoolArray, FloatArray, Vectors
+from turnlens.data.conversation_source import Given
+from turnlens.data.conversations import read_conversations
 from turnlens.encoders.history import add_history
 from turnlens.report.label_columns import Label, Labels
-from turnlens.store.lance_table import Tables
-from turnlens.store.records import vectors_of
+from turnlens.store import ConversationStore
+from turnlens.store.adding import batches
+from turnlens.store.exported import without_sample_labels
+from turnlens.store.opening import store_encoder
+from turnlens.store.records import (
+    Record,
+    conversation_row,
+    conversation_schema,
+    message_rows,
+    message_schema,
+    table_of,
+    vectors_of,
+)
+
+if TYPE_CHECKING:
+    from turnlens.store.encoding import StoreEncoder
+    from turnlens.store.opening import Encoder
 
 DURATION = "minutes"  # from the first message of a conversation to the last
 _CONVERSATIONS_AT_ONCE = 4096
+_OF_CONVERSATIONS = ("conversation", "fields", "vector")
+_OF_MESSAGES = ("conversation", "turn", "role", "text", "time", "fields", "tokens", "vector")
+
+
+@dataclass(frozen=True)
+class CorpusEncoder:
+    """The encoder of the vectors of a corpus.
+
+    Attributes:
+        name: The place that it was loaded from.
+        digest: A hash of it, see `StoreEncoder.digest`.
+        has_replies: It has a reply head.
+        load: Loads it.
+    """
+
+    name: str
+    digest: str
+    has_replies: bool
+    load: Callable[[], StoreEncoder]
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """The conversations of a store, with all their messages in sequence.
+    """Conversations with all their messages in sequence.
 
     Attributes:
+        title: Their name.
+        stamp: Changes with the data.
+        folder: A temporary folder for files of vectors.
+        encoder: The encoder of their vectors.
         ids: The ids of the conversations (m).
         first: The first message of each conversation (m,).
-        turns: How many messages each has (m,).
+        turns: The number of messages of each (m,).
         texts: The messages (n).
         conversation: The conversation of each message (n,).
         turn: The place of each message in its conversation (n,).
@@ -38,13 +81,17 @@ class Corpus:
         time: Seconds since 1970, NaN where not known (n,).
         message_labels: The labels of messages.
         conversation_labels: The labels of conversations.
-        tokens: How many tokens each message has (n,).
-        numbers: What is measured of each conversation, such as a rating, by name; NaN where not known (m,).
-        message_numbers: The labels of messages that measure something, by name; NaN where not known (n,).
+        tokens: The number of tokens of each message (n,).
+        numbers: Measures of each conversation, such as a rating, by name; NaN where not known (m,).
+        message_numbers: Measures of each message, by name; NaN where not known (n,).
         vectors: The vectors of the messages, of length 1 (n, dim), memory-mapped.
         conversation_vectors: The vectors of the conversations, of length 1 (m, dim), memory-mapped.
     """
 
+    title: str
+    stamp: str
+    folder: Path
+    encoder: CorpusEncoder
     ids: Sequence[str]
     first: np.ndarray
     turns: np.ndarray
@@ -64,7 +111,7 @@ class Corpus:
 
     @property
     def speaks(self) -> BoolArray:
-        """Which messages say anything (n,)."""
+        """The messages that are not empty (n,)."""
         return np.fromiter((bool(text.strip()) for text in self.texts), bool, len(self.texts))
 
     @property
@@ -75,65 +122,163 @@ class Corpus:
         return np.where(np.isinf(earliest), np.nan, earliest)
 
 
-def read_corpus(tables: Tables, folder: Path, advance: Advance = silent) -> Corpus:
+def stored_corpus(store: ConversationStore, folder: Path) -> Corpus:
     """Read a store.
 
     Args:
-        tables: Its tables.
-        folder: Where the vectors are written; it must stay until the corpus is no longer needed.
-        advance: Called with numbers of messages that were read.
+        store: The store, in a folder.
+        folder: A folder for files of vectors; it must stay until the corpus is no longer needed.
 
     Raises:
         ValueError: The store is empty.
     """
-    conversations = _read_conversations(tables, folder)
-    first = np.cumsum([0, *conversations.turns])[:-1].astype(np.uint32)
-    messages = _Messages(tables, folder, dict(zip(conversations.ids, first.tolist())), sum(conversations.turns))
-    for batch in tables.messages.batches(
-        ["conversation", "turn", "role", "text", "time", "fields", "tokens", "vector"]
-    ):
-        messages.take(batch)
-        advance(len(batch))
-    turns = np.asarray(conversations.turns, np.uint32)
-    message_numbers = messages.labels.numbers()
-    return Corpus(
-        ids=conversations.ids,
-        first=first,
-        turns=turns,
-        texts=messages.texts,
-        conversation=np.repeat(np.arange(len(turns), dtype=np.uint32), turns),
-        turn=(np.arange(turns.sum(), dtype=np.uint32) - np.repeat(first, turns)).astype(np.uint16),
-        roles=list(messages.roles),
-        role=messages.role,
-        time=messages.time,
-        message_labels=messages.labels.finished(),
-        conversation_labels=conversations.labels.finished(),
-        tokens=messages.tokens,
-        numbers=_numbers(conversations, messages, message_numbers, first),
-        message_numbers=message_numbers,
-        vectors=messages.vectors,
-        conversation_vectors=conversations.vectors,
-    )
+    tables = store.tables()
+    state, turns = tables.state, _turns_of(tables.conversations.batches(["conversation", "turns"]))
+    if not turns:
+        raise ValueError("the store holds no conversation: add some with turnlens index")
+    columns = _Columns(turns, state.dim, folder)
+    for batch in tables.conversations.batches(_OF_CONVERSATIONS):
+        columns.take_conversations(batch)
+    with progress_of("reading", tables.messages.count_rows()) as advance:
+        for batch in tables.messages.batches(_OF_MESSAGES):
+            columns.take_messages(batch)
+            advance(len(batch))
+    encoder = CorpusEncoder(state.encoder, state.digest, state.has_replies, store.encoder)
+    stamp = f"{state.folder} {state.messages} {state.conversations}"
+    return columns.corpus(Path(store.path).name.removesuffix(".store"), stamp, encoder)
 
 
-def _numbers(
-    conversations: _Conversations, messages: _Messages, message_numbers: Mapping[str, np.ndarray], first: np.ndarray
-) -> dict[str, np.ndarray]:
-    """Numbers of conversations, means of the numbers of their messages, and how many minutes they take."""
-    numbers = {name: means_of(values, first) for name, values in message_numbers.items()}
-    numbers |= conversations.labels.numbers()
-    known = (
-        np.where(np.isnan(messages.time), -np.inf, messages.time),
-        np.where(np.isnan(messages.time), np.inf, messages.time),
-    )
-    with np.errstate(invalid="ignore"):
-        minutes = (np.maximum.reduceat(known[0], first) - np.minimum.reduceat(known[1], first)) / 60
-    minutes = np.where(np.isfinite(minutes), minutes, np.nan)
-    return numbers | ({DURATION: minutes} if (minutes > 0).any() else {})
+def embedded_corpus(data: Given, encoder: Encoder, folder: Path) -> Corpus:
+    """Embed conversations, in the same batches as a store does.
+
+    Args:
+        data: The conversations, as `turnlens.read_conversations` reads them.
+        encoder: The encoder, its folder or its Hub name; ``None`` for the default encoder.
+        folder: As for `stored_corpus`.
+
+    Raises:
+        ValueError: There is no conversation.
+    """
+    conversations = read_conversations(data)
+    embedder = store_encoder(encoder, "messages")
+    records = [[without_sample_labels(record) for record in batch] for batch in batches(conversations)]
+    last = {record.id: record for batch in records for record in batch}  # of those with the same id
+    if not last:
+        raise ValueError("expected one conversation or more, got none")
+    columns = _Columns({id: len(record.messages) for id, record in last.items()}, embedder.dim, folder)
+    with progress_of("embedding conversations", len(conversations)) as advance:
+        for batch in records:
+            _embed([record for record in batch if last[record.id] is record], embedder, columns)
+            advance(len(batch))
+    encoder_of = CorpusEncoder(embedder.name, embedder.digest(), embedder.has_replies, lambda: embedder)
+    return columns.corpus("conversations", "", encoder_of)
+
+
+def _turns_of(batches: Iterable[pa.RecordBatch]) -> dict[str, int]:
+    """Return the number of messages of each conversation, by its id."""
+    return {
+        id: turns
+        for batch in batches
+        for id, turns in zip(batch["conversation"].to_pylist(), batch["turns"].to_pylist())
+    }
+
+
+def _embed(records: Sequence[Record], encoder: StoreEncoder, columns: _Columns) -> None:
+    """Embed conversations, and add them to the columns of a corpus."""
+    if not records:
+        return
+    embedded = encoder.messages([text for record in records for text in record.texts])
+    vectors = encoder.conversations([record.plain for record in records], embedded["vector"], embedded["tokens"])
+    rows = [row for record in records for row in message_rows(record)]
+    of_messages, of_conversations = message_schema(encoder.dim, False), conversation_schema(encoder.dim)
+    for batch in table_of(rows, of_messages, **embedded).to_batches():
+        columns.take_messages(batch)
+    for batch in table_of(
+        [conversation_row(record) for record in records], of_conversations, vector=vectors
+    ).to_batches():
+        columns.take_conversations(batch)
+
+
+class _Columns:
+    """Collects rows of the tables of a store, which arrive in any order, as the columns of a corpus."""
+
+    def __init__(self, turns: Mapping[str, int], dim: int, folder: Path) -> None:
+        self._folder = folder
+        self._ids, self._turns = list(turns), np.asarray(list(turns.values()), np.uint32)
+        self._first = np.cumsum([0, *turns.values()])[:-1].astype(np.uint32)
+        self._row_of = {id: row for row, id in enumerate(turns)}
+        self._message_of = dict(zip(turns, self._first.tolist()))
+        count = sum(turns.values())
+        self._labels, self._message_labels = Labels(len(turns)), Labels(count)
+        self._texts: list[str] = [""] * count
+        self._roles: dict[str, int] = {}
+        self._role = np.zeros(count, np.uint16)
+        self._time = np.full(count, np.nan)
+        self._tokens = np.zeros(count, np.int32)
+        self._vectors = mapped(folder / "messages.f32", count, dim)
+        self._conversation_vectors = mapped(folder / "conversations.f32", len(turns), dim)
+
+    def take_conversations(self, batch: pa.RecordBatch) -> None:
+        """Put each conversation in its place."""
+        rows = [self._row_of[id] for id in batch["conversation"].to_pylist()]
+        self._conversation_vectors[rows] = _vectors(batch)
+        for row, fields in zip(rows, batch["fields"].to_pylist()):
+            self._labels.set(row, json.loads(fields))
+
+    def take_messages(self, batch: pa.RecordBatch) -> None:
+        """Put each message in the place that its conversation and turn give."""
+        names, turns = batch["conversation"].to_pylist(), batch["turn"].to_pylist()
+        rows = np.asarray([self._message_of[name] + turn for name, turn in zip(names, turns)])
+        self._vectors[rows] = _vectors(batch)
+        self._tokens[rows] = batch["tokens"].to_numpy()
+        self._role[rows] = [self._roles.setdefault(role, len(self._roles)) for role in batch["role"].to_pylist()]
+        self._time[rows] = _seconds(batch["time"])
+        for row, text, fields in zip(rows.tolist(), batch["text"].to_pylist(), batch["fields"].to_pylist()):
+            self._texts[row] = text
+            self._message_labels.set(row, json.loads(fields))
+
+    def corpus(self, title: str, stamp: str, encoder: CorpusEncoder) -> Corpus:
+        """Return the corpus, once all rows are there."""
+        first, turns = self._first, self._turns
+        message_numbers = self._message_labels.numbers()
+        return Corpus(
+            title=title,
+            stamp=stamp,
+            folder=self._folder,
+            encoder=encoder,
+            ids=self._ids,
+            first=first,
+            turns=turns,
+            texts=self._texts,
+            conversation=np.repeat(np.arange(len(turns), dtype=np.uint32), turns),
+            turn=(np.arange(turns.sum(), dtype=np.uint32) - np.repeat(first, turns)).astype(np.uint16),
+            roles=list(self._roles),
+            role=self._role,
+            time=self._time,
+            message_labels=self._message_labels.finished(),
+            conversation_labels=self._labels.finished(),
+            tokens=self._tokens,
+            numbers=self._numbers(message_numbers),
+            message_numbers=message_numbers,
+            vectors=self._vectors,
+            conversation_vectors=self._conversation_vectors,
+        )
+
+    def _numbers(self, message_numbers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return numbers of conversations, means of the numbers of their messages, and their minutes."""
+        numbers = {name: means_of(values, self._first) for name, values in message_numbers.items()}
+        numbers |= self._labels.numbers()
+        is_known = ~np.isnan(self._time)
+        latest = np.maximum.reduceat(np.where(is_known, self._time, -np.inf), self._first)
+        earliest = np.minimum.reduceat(np.where(is_known, self._time, np.inf), self._first)
+        with np.errstate(invalid="ignore"):
+            minutes = (latest - earliest) / 60
+        minutes = np.where(np.isfinite(minutes), minutes, np.nan)
+        return numbers | ({DURATION: minutes} if (minutes > 0).any() else {})
 
 
 def means_of(values: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """The mean of the known values of the messages of each conversation (m,); NaN where none is known.
+    """Return the mean of the known values of the messages of each conversation (m,); NaN where none is known.
 
     Args:
         values: The value of each message, NaN where not known (n,).
@@ -144,15 +289,14 @@ def means_of(values: np.ndarray, first: np.ndarray) -> np.ndarray:
     return np.where(counts > 0, np.add.reduceat(np.where(known, values, 0.0), first) / np.maximum(counts, 1), np.nan)
 
 
-def in_history(vectors: Vectors, corpus: Corpus, folder: Path) -> FloatArray:
-    """Vectors of messages that include what was said before, see `add_history` (n, dim), memory-mapped.
+def in_history(vectors: Vectors, corpus: Corpus) -> FloatArray:
+    """Return vectors of messages that include the messages before them, see `add_history` (n, dim), memory-mapped.
 
     Args:
-        vectors: The vectors of the messages without it, of length 1 (n, dim).
-        corpus: From `read_corpus`.
-        folder: As for `read_corpus`.
+        vectors: The vectors of the messages by themselves, of length 1 (n, dim).
+        corpus: The messages.
     """
-    added = mapped(folder / "history.f32", *corpus.vectors.shape)
+    added = mapped(corpus.folder / "history.f32", *corpus.vectors.shape)
     for start in range(0, len(corpus.ids), _CONVERSATIONS_AT_ONCE):
         turns = corpus.turns[start : start + _CONVERSATIONS_AT_ONCE]
         first = int(corpus.first[start])
@@ -161,64 +305,16 @@ def in_history(vectors: Vectors, corpus: Corpus, folder: Path) -> FloatArray:
     return added
 
 
-class _Conversations:
-    def __init__(self, count: int, dim: int, folder: Path) -> None:
-        self.ids: list[str] = []
-        self.turns: list[int] = []
-        self.labels = Labels(count)
-        self.vectors = mapped(folder / "conversations.f32", count, dim)
-
-
-def _read_conversations(tables: Tables, folder: Path) -> _Conversations:
-    count = tables.conversations.count_rows()
-    if not count:
-        raise ValueError("the store holds no conversation: add some with turnlens index")
-    conversations = _Conversations(count, tables.state.dim, folder)
-    for batch in tables.conversations.batches(["conversation", "turns", "fields", "vector"]):
-        start = len(conversations.ids)
-        conversations.ids += batch["conversation"].to_pylist()
-        conversations.turns += batch["turns"].to_pylist()
-        conversations.vectors[start : len(conversations.ids)] = _vectors(batch)
-        for row, fields in enumerate(batch["fields"].to_pylist(), start=start):
-            conversations.labels.set(row, json.loads(fields))
-    return conversations
-
-
-class _Messages:
-    """Collects rows that arrive in any order, and puts each in the place that its conversation and turn give."""
-
-    def __init__(self, tables: Tables, folder: Path, first: Mapping[str, int], count: int) -> None:
-        self._first = first
-        self.texts: list[str] = [""] * count
-        self.roles: dict[str, int] = {}
-        self.role = np.zeros(count, np.uint16)
-        self.time = np.full(count, np.nan)
-        self.tokens = np.zeros(count, np.int32)
-        self.labels = Labels(count)
-        self.vectors = mapped(folder / "messages.f32", count, tables.state.dim)
-
-    def take(self, batch: pa.RecordBatch) -> None:
-        names, turns = batch["conversation"].to_pylist(), batch["turn"].to_pylist()
-        rows = np.asarray([self._first[name] + turn for name, turn in zip(names, turns)])
-        self.vectors[rows] = _vectors(batch)
-        self.tokens[rows] = batch["tokens"].to_numpy()
-        self.role[rows] = [self.roles.setdefault(role, len(self.roles)) for role in batch["role"].to_pylist()]
-        self.time[rows] = _seconds(batch["time"])
-        for row, text, fields in zip(rows.tolist(), batch["text"].to_pylist(), batch["fields"].to_pylist()):
-            self.texts[row] = text
-            self.labels.set(row, json.loads(fields))
-
-
 def _vectors(batch: pa.RecordBatch) -> np.ndarray:
     return vectors_of(pa.chunked_array([batch["vector"]]))
 
 
 def _seconds(times: pa.Array) -> np.ndarray:
-    """Times as seconds since 1970, NaN for none."""
+    """Return times as seconds since 1970, NaN for none."""
     micros = times.cast(pa.int64()).to_numpy(zero_copy_only=False).astype(float)
     return np.asarray(micros / 1e6)
 
 
 def mapped(path: Path, rows: int, dim: int) -> Any:
-    """Room for vectors in a file (rows, dim)."""
+    """Make room for vectors in a file (rows, dim)."""
     return np.memmap(path, np.float32, "w+", shape=(max(rows, 1), dim))[:rows]

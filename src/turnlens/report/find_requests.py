@@ -1,8 +1,8 @@
-"""The requests of each conversation: the first thing that its asker says that is neither a courtesy nor a detail.
+"""The requests of each conversation: its asker's first message that is neither a courtesy nor a detail.
 
-What is said only along the way is told from requests by first grouping all that the asker says. What is said later is a
-request, too, if most of the messages that it is most like are the first of theirs. Requests are then grouped by
-themselves, so the groups are not drawn to the details that one writes most often.
+Courtesies and details are told from requests by first grouping all messages of the asker. A later message is a request,
+too, if most of the messages that it is most like are the first of theirs. Requests are then grouped by themselves, so
+the groups are not drawn to the details that one writes most often.
 """
 
 from __future__ import annotations
@@ -11,25 +11,29 @@ from dataclasses import replace
 
 import numpy as np
 
-from turnlens._utils.vectors import BoolArray, Vectors
-from turnlens.groups.group_memory import GroupMemory
+from turnlens._utils.vectors import BoolArray, IntArray, Vectors
+from turnlens.groups.canned_replies import canned_among, split_from_canned
+from turnlens.groups.group_model import GroupModel
 from turnlens.groups.group_settings import GroupSettings
-from turnlens.groups.knn_vote import lonely_below, vote
-from turnlens.groups.neighbours import nearest
-from turnlens.groups.remembered_groups import remembered_groups
-from turnlens.groups.sample import keys_of, sample_rows
-from turnlens.groups.speakers import Speakers
-from turnlens.groups.stock_texts import apart_from_stock, stock_among
+from turnlens.groups.model_updates import update_model
+from turnlens.groups.neighbours import nearest, outlier_cosine, vote
+from turnlens.groups.pipeline import keys_of, sample_rows
 from turnlens.report.corpus import Corpus
-from turnlens.report.group_speakers import moves_among
+from turnlens.report.speakers import Speakers
 
 _LEAST = 30  # requests that differ; fewer are not grouped apart
 _FIRST = 0.5  # of the nearest messages of a later request open their conversations, at least
+# A courtesy is shorter than the messages of its role (medians); or it opens far fewer conversations than all of them
+# and closes many more. What is all that somebody says is none.
+_SHORTER, _OPENS, _CLOSES, _ALONE = 0.7, 0.25, 2.0, 0.5
+_VARIED, _NEXT = 0.25, 0.7  # or it says the same again and again, and what its speaker says next is longer
+# Of what is no courtesy, requests come first: less than half as often as average, and it only fills in details.
+_COMES_FIRST = 0.5
 
 
 def requests_of(
-    corpus: Corpus, vectors: Vectors, speakers: Speakers, settings: GroupSettings, former: GroupMemory | None = None
-) -> tuple[BoolArray, GroupMemory | None]:
+    corpus: Corpus, vectors: Vectors, speakers: Speakers, settings: GroupSettings, former: GroupModel | None = None
+) -> tuple[BoolArray, GroupModel | None]:
     """Which messages are requests (n,); none if nobody is known to ask, or too few differ.
 
     The groups of all that the asker says come with them, to be remembered.
@@ -53,11 +57,11 @@ def requests_of(
     near = nearest(vectors, fitted, settings.neighbours_among(len(sample)), members=rows)
     among = near.of(sample)
     medium, one_part = replace(settings, granularity="medium"), np.zeros(len(sample), np.int64)
-    memory = remembered_groups(keys[sample], fitted, among, one_part, medium, former)
+    model = update_model(keys[sample], fitted, among, one_part, medium, former)
     groups = np.full(len(is_request), -1, np.int64)
-    groups[rows] = vote(near, memory.fine, lonely_below(among.cosines[:, 0]))
+    groups[rows] = vote(near, model.fine, outlier_cosine(among.cosines[:, 0]))
     said = [corpus.texts[row] for row in rows.tolist()]
-    groups[rows] = apart_from_stock(groups[rows], stock_among(said, settings.least_share), sample, near)
+    groups[rows] = split_from_canned(groups[rows], canned_among(said, settings.least_share), sample, near)
     left = rows[~np.isin(groups[rows], list(moves_among(groups, corpus, speakers)))]
     first = left[np.unique(corpus.conversation[left], return_index=True)[1]]
     if len({corpus.texts[row] for row in first.tolist()}) >= _LEAST:
@@ -65,4 +69,62 @@ def requests_of(
         later = np.setdiff1d(left[groups[left] >= 0], first)
         opens = is_request[rows[sample]][near.rows[np.searchsorted(rows, later)]]  # (later, neighbours)
         is_request[later[opens.mean(1) >= _FIRST]] = True
-    return is_request, memory
+    return is_request, model
+
+
+def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int]:
+    """The groups that are mere moves, of those in which all messages are in one part.
+
+    Moves are courtesies, such as greetings, thanks and assent. Those of the asker are also the details that others ask
+    for, such as names, days and numbers: unlike requests, they are seldom the first thing said after the courtesies.
+    Once requests are known, all else that the asker says is a move.
+
+    Args:
+        groups: The group of each message, -1 for none (n,).
+        corpus: The messages.
+        speakers: Whose messages are grouped apart.
+    """
+    lengths = np.asarray([len(text) for text in corpus.texts])
+    first, last, following = _in_role(corpus, lengths)
+    roles = np.asarray([part.role for part in speakers.parts])
+    moves: set[int] = set()
+    asked: list[int] = []
+    for id in np.unique(groups[groups >= 0]).tolist():
+        rows = np.flatnonzero(groups == id)
+        parts = np.unique(speakers.part[rows])
+        if len(parts) != 1:
+            continue
+        part = speakers.parts[parts[0]]
+        if speakers.requests is not None and part.role == speakers.asker:
+            moves |= set() if part.opening else {id}
+            continue
+        everything = np.flatnonzero(roles[speakers.part] == part.role)
+        length = np.median(lengths[rows]) / max(1, np.median(lengths[everything]))
+        closes = last[rows].mean() > _CLOSES * last[everything].mean()
+        is_all = (first[rows] & last[rows]).mean() > _ALONE
+        rarely_opens = first[rows].mean() < _OPENS * first[everything].mean()
+        same = len({corpus.texts[row] for row in rows.tolist()}) < _VARIED * len(rows)
+        before_more = same and np.median(lengths[rows]) < _NEXT * np.median(following[rows])
+        if not is_all and (length < _SHORTER or (rarely_opens and closes) or before_more):
+            moves.add(id)
+        elif speakers.asker is not None and part.role == speakers.asker:
+            asked.append(id)
+    said = np.flatnonzero(np.isin(groups, asked))
+    starts = np.zeros(len(groups), bool)
+    starts[said[np.unique(corpus.conversation[said], return_index=True)[1]]] = True
+    usual = starts[said].mean() if len(said) else 0.0
+    return moves | {id for id in asked if starts[groups == id].mean() < _COMES_FIRST * usual}
+
+
+def _in_role(corpus: Corpus, lengths: IntArray) -> tuple[BoolArray, BoolArray, IntArray]:
+    """Which messages are the first, and which the last, of their role in their conversation (n,).
+
+    And the length of what the same role says next in it, 0 if it says nothing more (n,).
+    """
+    order = np.lexsort((np.arange(len(lengths)), corpus.role, corpus.conversation))
+    same = (np.diff(corpus.conversation[order]) == 0) & (np.diff(corpus.role[order]) == 0)
+    first, last = np.ones(len(lengths), bool), np.ones(len(lengths), bool)
+    following = np.zeros(len(lengths), np.int64)
+    first[order[1:][same]] = last[order[:-1][same]] = False
+    following[order[:-1][same]] = lengths[order[1:][same]]
+    return first, last, following

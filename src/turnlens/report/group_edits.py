@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from turnlens.groups.group_memory import GroupMemory, Kind, KnownGroup, read_memory, write_memory
+from turnlens.groups.group_model import GroupModel, Kind, StoredGroup, read_models, write_models
 from turnlens.store.state import writer_lock
 
 LONGEST_NAME = 200
@@ -33,7 +33,7 @@ def rename(store: StorePath, kind: Kind, group: int, name: str) -> None:
     Raises:
         ValueError: There is no such group, the name is empty or too long, or another group of its level has it.
     """
-    edit_groups(store, kind, [group], lambda memory: _renamed(memory, group, name))
+    edit_groups(store, kind, [group], lambda model: _renamed(model, group, name))
 
 
 def merge(store: StorePath, kind: Kind, groups: Sequence[int], name: str | None = None) -> int:
@@ -54,7 +54,7 @@ def merge(store: StorePath, kind: Kind, groups: Sequence[int], name: str | None 
     ids = list(dict.fromkeys(groups))
     if len(ids) < 2:
         raise ValueError(f"expected two groups or more to merge, got {list(groups)}")
-    edit_groups(store, kind, ids, lambda memory: _merged(memory, ids, name))
+    edit_groups(store, kind, ids, lambda model: _merged(model, ids, name))
     return ids[0]
 
 
@@ -75,11 +75,9 @@ def split(store: StorePath, kind: Kind, group: int) -> list[int]:
     before: list[int] = []
     after: list[int] = []
 
-    def change(memory: GroupMemory) -> GroupMemory:
-        before.extend(memory.groups)
-        changed = (
-            _split_fine(memory, group) if memory.groups[group].parent is not None else _split_coarse(memory, group)
-        )
+    def change(model: GroupModel) -> GroupModel:
+        before.extend(model.groups)
+        changed = _split_fine(model, group) if model.groups[group].parent is not None else _split_coarse(model, group)
         after.extend(changed.groups)
         return changed
 
@@ -100,27 +98,27 @@ def move(store: StorePath, kind: Kind, group: int, aside: bool) -> None:
         ValueError: There is no such group.
     """
     edit_groups(
-        store, kind, [group], lambda memory: memory.with_groups({group: replace(memory.groups[group], aside=aside)})
+        store, kind, [group], lambda model: model.with_groups({group: replace(model.groups[group], aside=aside)})
     )
 
 
-def restore(store: StorePath, kind: Kind, former: GroupMemory) -> None:
+def restore(store: StorePath, kind: Kind, former: GroupModel) -> None:
     """Take back what was changed since a memory of groups was read.
 
     Raises:
         ValueError: The data has changed since.
     """
 
-    def change(memory: GroupMemory) -> GroupMemory:
-        if memory.stamp != former.stamp:
+    def change(model: GroupModel) -> GroupModel:
+        if model.stamp != former.stamp:
             raise ValueError("the data has changed since: this can no longer be undone")
-        return replace(memory, fine=former.fine, groups=former.groups, next_id=former.next_id)
+        return replace(model, fine=former.fine, groups=former.groups, next_id=former.next_id)
 
     edit_groups(store, kind, [], change)
 
 
 def edit_groups(
-    store: StorePath, kind: Kind, groups: Sequence[int], change: Callable[[GroupMemory], GroupMemory]
+    store: StorePath, kind: Kind, groups: Sequence[int], change: Callable[[GroupModel], GroupModel]
 ) -> None:
     """Change what a store remembers about its groups.
 
@@ -135,53 +133,53 @@ def edit_groups(
     """
     path = Path(store)
     with writer_lock(path, _LOCK_SECONDS):
-        memory = read_memory(path)
-        if kind not in memory:
+        model = read_models(path)
+        if kind not in model:
             raise ValueError(f"{path} has no groups of {kind}s yet: make them with turnlens cluster or explore")
-        unknown = [group for group in groups if group not in memory[kind].groups]
+        unknown = [group for group in groups if group not in model[kind].groups]
         if unknown:
             raise ValueError(f"{path} has no group of {kind}s with the number {', '.join(map(str, unknown))}")
-        write_memory(path, {**memory, kind: change(memory[kind])})
+        write_models(path, {**model, kind: change(model[kind])})
 
 
-def _renamed(memory: GroupMemory, group: int, name: str) -> GroupMemory:
+def _renamed(model: GroupModel, group: int, name: str) -> GroupModel:
     new_name = " ".join(name.split())
     if not 0 < len(new_name) <= LONGEST_NAME:
         raise ValueError(f"expected a name of 1 to {LONGEST_NAME} characters, got {len(new_name)}")
-    own = memory.groups[group]
-    for id in np.unique(memory.fine[memory.fine >= 0]).tolist():
-        other = id if own.parent is not None else memory.groups[id].parent
-        if other not in (group, None) and memory.groups[other].name == new_name:
+    own = model.groups[group]
+    for id in np.unique(model.fine[model.fine >= 0]).tolist():
+        other = id if own.parent is not None else model.groups[id].parent
+        if other not in (group, None) and model.groups[other].name == new_name:
             raise ValueError(f"group {other} has the name {new_name!r} already: merge the two, or choose another name")
-    return memory.with_groups({group: replace(own, name=new_name, renamed=True)})
+    return model.with_groups({group: replace(own, name=new_name, renamed=True)})
 
 
-def _roles(memory: GroupMemory, group: int) -> set[str | None]:
+def _roles(model: GroupModel, group: int) -> set[str | None]:
     """The roles whose messages are in a group; none where that is not known."""
-    if memory.basis is None:
+    if model.basis is None:
         return set()
-    inside = [group, *(id for id, known in memory.groups.items() if known.parent == group)]
-    return {memory.basis.roles[code] for code in memory.basis.role[np.isin(memory.fine, inside)]}
+    inside = [group, *(id for id, known in model.groups.items() if known.parent == group)]
+    return {model.basis.roles[code] for code in model.basis.role[np.isin(model.fine, inside)]}
 
 
-def _merged(memory: GroupMemory, groups: Sequence[int], name: str | None) -> GroupMemory:
+def _merged(model: GroupModel, groups: Sequence[int], name: str | None) -> GroupModel:
     first = groups[0]
-    if len({memory.groups[group].parent is None for group in groups}) > 1:
+    if len({model.groups[group].parent is None for group in groups}) > 1:
         raise ValueError("fine and coarse groups cannot be merged with each other")
-    own = _roles(memory, first)
+    own = _roles(model, first)
     for group in groups:
-        if own and own.isdisjoint(others := _roles(memory, group)):
+        if own and own.isdisjoint(others := _roles(model, group)):
             raise ValueError(
-                f"group {first} ({memory.groups[first].name}) is of {_listed(own)}, group {group} "
-                f"({memory.groups[group].name}) of {_listed(others)}: groups of different roles cannot be merged"
+                f"group {first} ({model.groups[first].name}) is of {_listed(own)}, group {group} "
+                f"({model.groups[group].name}) of {_listed(others)}: groups of different roles cannot be merged"
             )
-    changes = {first: replace(memory.groups[first], pinned=True)}
-    if memory.groups[first].parent is None:
-        changes |= {id: replace(group, parent=first) for id, group in memory.groups.items() if group.parent in groups}
-        fine = memory.fine
+    changes = {first: replace(model.groups[first], pinned=True)}
+    if model.groups[first].parent is None:
+        changes |= {id: replace(group, parent=first) for id, group in model.groups.items() if group.parent in groups}
+        fine = model.fine
     else:
-        fine = np.where(np.isin(memory.fine, groups), first, memory.fine)
-    merged = replace(memory, fine=fine).with_groups(changes)
+        fine = np.where(np.isin(model.fine, groups), first, model.fine)
+    merged = replace(model, fine=fine).with_groups(changes)
     return merged if name is None else _renamed(merged, first, name)
 
 
@@ -189,40 +187,40 @@ def _listed(roles: set[str | None]) -> str:
     return ", ".join(sorted("others" if role is None else role for role in roles)) or "nobody"
 
 
-def _split_fine(memory: GroupMemory, group: int) -> GroupMemory:
+def _split_fine(model: GroupModel, group: int) -> GroupModel:
     from turnlens.groups.communities import neighbour_graph  # imported here, since nothing else needs them
     from turnlens.groups.fitting import split_group
 
-    parts = split_group(neighbour_graph(memory.neighbours), memory.fine, group)
+    parts = split_group(neighbour_graph(model.neighbours), model.fine, group)
     if parts is None:
         raise ValueError(
-            f"group {group} ({memory.groups[group].name}) cannot be split: its messages form no smaller groups"
+            f"group {group} ({model.groups[group].name}) cannot be split: its messages form no smaller groups"
         )
     order = np.argsort(-np.bincount(parts), kind="stable")  # the largest part keeps the id
     ids = np.empty(len(order), np.int64)
-    ids[order] = [group, *range(memory.next_id, memory.next_id + len(order) - 1)]
-    fine = memory.fine.copy()
-    fine[memory.fine == group] = ids[parts]
-    own = memory.groups[group]
+    ids[order] = [group, *range(model.next_id, model.next_id + len(order) - 1)]
+    fine = model.fine.copy()
+    fine[model.fine == group] = ids[parts]
+    own = model.groups[group]
     # Each part gets a new name; only a name that the user chose stays, with the largest part.
-    part = KnownGroup(parent=own.parent, pinned=True)
+    part = StoredGroup(parent=own.parent, pinned=True)
     kept = replace(part, name=own.name, renamed=True) if own.renamed else part
     changes = {int(id): kept if id == group else part for id in ids}
-    return replace(memory, fine=fine, next_id=memory.next_id + len(order) - 1).with_groups(changes)
+    return replace(model, fine=fine, next_id=model.next_id + len(order) - 1).with_groups(changes)
 
 
-def _split_coarse(memory: GroupMemory, group: int) -> GroupMemory:
-    inside = sorted(id for id, known in memory.groups.items() if known.parent == group)
+def _split_coarse(model: GroupModel, group: int) -> GroupModel:
+    inside = sorted(id for id, known in model.groups.items() if known.parent == group)
     if len(inside) < 2:
-        raise ValueError(f"group {group} ({memory.groups[group].name}) holds a single fine group")
-    sizes = {id: int((memory.fine == id).sum()) for id in inside}
+        raise ValueError(f"group {group} ({model.groups[group].name}) holds a single fine group")
+    sizes = {id: int((model.fine == id).sum()) for id in inside}
     largest = max(inside, key=lambda id: (sizes[id], -id))
-    changes = {group: replace(memory.groups[group], pinned=True, name="", renamed=False)}
-    next_id = memory.next_id
+    changes = {group: replace(model.groups[group], pinned=True, name="", renamed=False)}
+    next_id = model.next_id
     for id in inside:
         parent = group if id == largest else next_id
         if id != largest:
-            changes[next_id] = KnownGroup(pinned=True)
+            changes[next_id] = StoredGroup(pinned=True)
             next_id += 1
-        changes[id] = replace(memory.groups[id], parent=parent)
-    return replace(memory, next_id=next_id).with_groups(changes)
+        changes[id] = replace(model.groups[id], parent=parent)
+    return replace(model, next_id=next_id).with_groups(changes)

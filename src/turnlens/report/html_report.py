@@ -170,7 +170,7 @@ def _mean(mean: float | None, sd: float | None, known: int, of_all: float, is_sh
 
 def _examples(report: Report, row: Mapping[str, Any]) -> str:
     central = next(group.central for group in report.groups["message"] if group.id == row["group"])
-    quotes = "".join(f"<blockquote>{_short(report.said(place))}</blockquote>" for place in central[:_EXAMPLES])
+    quotes = "".join(f"<blockquote>{_short(report.text_of(place))}</blockquote>" for place in central[:_EXAMPLES])
     answer = (
         f'<p class="muted">A typical next message: {_short(row["next_message"])}</p>' if row["next_message"] else ""
     )

@@ -18,7 +18,7 @@ from turnlens.evaluation.labelled_conversations import LabelledConversations, bu
 from turnlens.evaluation.scoring import percent, sample_queries, unit_embeddings, warn_of_alike, warn_of_left_out
 from turnlens.evaluation.task import CONVERSATION, MESSAGE, Level, LoadSettings, Task
 from turnlens.groups.group_settings import GroupSettings
-from turnlens.groups.survey import survey
+from turnlens.groups.pipeline import group_vectors
 
 RUNS = 5
 
@@ -86,7 +86,7 @@ def evaluate_discovery(vectors: FloatArray, labelled: Labelled, seed: int = 0) -
     groups = np.zeros((RUNS, len(labelled.texts)), np.int64)
     with progress_bar() as bar:
         for run in bar.track(range(RUNS), description="finding groups"):
-            groups[run] = survey(vectors, labelled.texts, GroupSettings(seed=seed + run)).groups
+            groups[run] = group_vectors(vectors, labelled.texts, GroupSettings(seed=seed + run)).groups
     runs = [discovery_figures(ids, labelled.codes) for ids in groups]
     return DiscoveryResult(labelled, {name: np.array([run[name] for run in runs]) for name in runs[0]}, groups)
 

@@ -19,9 +19,9 @@ from turnlens.data.messages import plain_messages_in
 from turnlens.encoders.history import add_history
 from turnlens.groups.answer_guess import AnsweredVectors, answers_to
 from turnlens.groups.confidence import Confidence, Voters, calibrated
-from turnlens.groups.group_memory import FILE, Basis, GroupMemory, KnownGroup, read_memory_file
+from turnlens.groups.group_model import FILE, Basis, GroupModel, StoredGroup, read_model_file
 from turnlens.groups.group_settings import GroupSettings
-from turnlens.report.first_speakers import OPENER, named_by_opening
+from turnlens.report.speakers import OPENER, opener_roles
 from turnlens.store import ConversationStore
 from turnlens.store.opening import store_encoder
 
@@ -36,7 +36,7 @@ class Labeller:
     """Gives messages the groups that were found in others, or none of them.
 
     Args:
-        memory: What a store remembers about groups of messages.
+        model: What a store remembers about groups of messages.
         basis: What they were fitted to.
         seed: Seed of the calibration.
 
@@ -44,12 +44,12 @@ class Labeller:
         groups: The groups by id, also the coarse ones.
     """
 
-    def __init__(self, memory: GroupMemory, basis: Basis, seed: int = 0) -> None:
-        self.groups: Mapping[int, KnownGroup] = memory.groups
+    def __init__(self, model: GroupModel, basis: Basis, seed: int = 0) -> None:
+        self.groups: Mapping[int, StoredGroup] = model.groups
         self.basis = basis
         self._parts: dict[str | None, tuple[Voters, Confidence]] = {}  # of each role
-        listed = np.array([id for id, group in memory.groups.items() if group.name], np.int64)
-        fine = np.where(np.isin(memory.fine, listed), memory.fine, -1)
+        listed = np.array([id for id, group in model.groups.items() if group.name], np.int64)
+        fine = np.where(np.isin(model.fine, listed), model.fine, -1)
         for role in dict.fromkeys(basis.roles):
             rows = np.flatnonzero([basis.roles[code] == role for code in basis.role])
             rows = rows[_last_of_each(basis.vectors[rows])]  # what is a request here and an aside there is a request
@@ -64,13 +64,13 @@ class Labeller:
         path, file = _places(groups)
         if not file.is_file():
             raise ValueError(f"{path} has no groups: turnlens cluster DATA --store {path} finds some")
-        memory = read_memory_file(file).get("message")
-        if memory is None or memory.basis is None:
+        model = read_model_file(file).get("message")
+        if model is None or model.basis is None:
             raise ValueError(
                 f"{file} does not hold the vectors that groups were fitted to, since texts were erased: "
                 "find the groups again with turnlens cluster"
             )
-        return cls(memory, memory.basis, seed)
+        return cls(model, model.basis, seed)
 
     @staticmethod
     def changed(store: ConversationStore) -> int:
@@ -107,7 +107,7 @@ class Labeller:
     ) -> tuple[IntArray, FloatArray]:
         """The group that is most like each message (n,), and the confidence (n,), from the arguments of `label`."""
         if OPENER in self._parts and OPENER not in roles:
-            roles = named_by_opening(roles, turns)
+            roles = opener_roles(roles, turns)
         if self.basis.answers is not None:
             _, says = np.unique(np.asarray(roles), return_inverse=True)
             answer = answers_to(says, np.repeat(np.arange(len(turns)), turns))

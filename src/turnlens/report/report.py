@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from turnlens.groups.boilerplate import Spans, without
-from turnlens.groups.group_memory import Kind
+from turnlens.groups.group_model import Kind
 from turnlens.groups.group_settings import GroupSettings
 from turnlens.groups.neighbours import Neighbours
-from turnlens.groups.speakers import Speakers
+from turnlens.report.boilerplate import Spans, without
 from turnlens.report.label_columns import Label
+from turnlens.report.speakers import Speakers
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Report:
         settings: How its groups were made.
         ids: The ids of the conversations (m).
         texts: The messages (n).
-        struck: Where each message has boilerplate: signatures, quotes, disclaimers, automatic replies (n).
+        boilerplate: The boilerplate of each message: signatures, quotes, disclaimers, automatic replies (n).
         roles: All roles that occur.
         speakers: Who asks, and whose messages are grouped apart.
         groups: The groups of messages and of conversations: coarse groups first, then by size.
@@ -111,7 +111,7 @@ class Report:
     settings: GroupSettings
     ids: Sequence[str]
     texts: Sequence[str]
-    struck: Sequence[Spans]
+    boilerplate: Sequence[Spans]
     roles: Sequence[str]
     speakers: Speakers
     groups: Mapping[Kind, Sequence[Group]]
@@ -124,9 +124,9 @@ class Report:
     message_numbers: Mapping[str, np.ndarray]
     neighbours: Mapping[Kind, Neighbours]
 
-    def said(self, row: int) -> str:
-        """A message without boilerplate, or whole if it is nothing else."""
-        return without(self.texts[row], self.struck[row]) or self.texts[row]
+    def text_of(self, row: int) -> str:
+        """Return a message without boilerplate, or whole if it is nothing else."""
+        return without(self.texts[row], self.boilerplate[row]) or self.texts[row]
 
     @property
     def has_map(self) -> bool:

@@ -5,16 +5,20 @@ Shares are of conversations, since messages of one conversation are not independ
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from math import hypot, sqrt
+from pathlib import Path
 from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from turnlens._utils.vectors import BoolArray, FloatArray
+from turnlens._utils.files import atomic_path
+from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
 from turnlens.report.report import Group, Report
+from turnlens.store.erasing import OVERVIEW_FILE
 
 Z_95 = NormalDist().inv_cdf(0.975)  # of intervals of 95 %
 _KINDS = ("request", "message", "answer", "along the way", "no request")  # in this order
@@ -74,8 +78,8 @@ def summary_table(report: Report, groups: Sequence[Group], period: Period = "hal
                 "kind": kind,
                 "role": group.role,
                 "keywords": ", ".join(group.phrases[:_KEYWORDS]),
-                **{name: report.said(row) for name, row in zip(("example", "example_2"), group.central)},
-                "next_message": None if group.answer is None else report.said(group.answer),
+                **{name: report.text_of(row) for name, row in zip(("example", "example_2"), group.central)},
+                "next_message": None if group.answer is None else report.text_of(group.answer),
                 **_counts(report, members, *everybody[group.role], period),
             }
         )
@@ -166,3 +170,64 @@ def wilson(share: float, total: int) -> tuple[float, float, float]:
     middle = (share + Z_95**2 / (2 * total)) / (1 + Z_95**2 / total)
     half = Z_95 / (1 + Z_95**2 / total) * sqrt(share * (1 - share) / total + Z_95**2 / (4 * total**2))
     return float(share), max(middle - half, 0.0), min(middle + half, 1.0)
+
+
+_EXAMPLES = 5
+_MOST_DAYS = 92  # that are counted one by one; a longer time is counted by months
+_TEXTS = ("example", "example_2", "next_message")
+
+
+def write_summary(store: Path, report: Report) -> None:
+    """Keep an overview of the groups of messages in a store."""
+    groups = {group.id: group for group in report.groups["message"] if group.level == 1}
+    times = report.messages["time"]
+    times = np.where(np.isnan(times), report.conversations["time"][report.messages["conversation"]], times)
+    known = times[~np.isnan(times)]
+    period = "day" if len(known) and np.ptp(known) <= _MOST_DAYS * 86_400 else "month"
+
+    def counts(rows: IntArray) -> dict[str, int]:
+        """How many conversations have some of the messages, by the time of the first of them."""
+        rows = rows[~np.isnan(times[rows])]
+        _, first = np.unique(report.messages["conversation"][rows], return_index=True)
+        dates = times[rows[first]].astype("datetime64[s]").astype(f"datetime64[{period[0].upper()}]")
+        values, numbers = np.unique(dates, return_counts=True)
+        return dict(zip(values.astype(str).tolist(), numbers.tolist()))
+
+    def places(rows: Sequence[int]) -> list[tuple[str, int]]:
+        columns = report.messages
+        return [(report.ids[columns["conversation"][row]], int(columns["turn"][row])) for row in rows]
+
+    described = []
+    for row in summary_table(report, list(groups.values())).to_pylist():
+        if row["group"] is None:  # those without a request
+            continue
+        group = groups[row["group"]]
+        described.append(
+            {name: value for name, value in row.items() if name not in _TEXTS}
+            | {
+                "examples": places(group.central[:_EXAMPLES]),
+                "answers": places([] if group.answer is None else [group.answer]),
+                "counts": counts(np.flatnonzero(report.messages["group"] == group.id)),
+            }
+        )
+    overview = {
+        "made": report.made,
+        "period": period,
+        "conversations": len(report.ids),
+        "counts": counts(np.arange(len(report.texts))),
+        "groups": described,
+    }
+    with atomic_path(store / OVERVIEW_FILE) as temporary:
+        temporary.write_text(json.dumps(overview, ensure_ascii=False), encoding="utf-8")
+
+
+def read_summary(store: Path) -> dict[str, Any]:
+    """The overview of a store's groups.
+
+    Raises:
+        ValueError: No groups have been found in it.
+    """
+    try:
+        return json.loads((store / OVERVIEW_FILE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(f"{store.name} has no groups yet: turnlens explore --store {store.name} finds them") from None

@@ -16,7 +16,7 @@ from pydantic_core import from_json, to_json
 from starlette.types import Receive, Scope, Send
 
 import turnlens
-from turnlens.report.overview import read_overview
+from turnlens.report.summary import read_summary
 from turnlens.service.errors import Refusal, invalid_request
 from turnlens.service.keys import Key
 from turnlens.service.routes.search import SearchRequest, search
@@ -102,7 +102,7 @@ async def trends(asked: SomeGroups, service: Service, store: OpenStore) -> dict[
 
 def _groups(store: OpenStore, asked: SomeGroups) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Everything known about the groups of a store, and those that are asked for."""
-    overview = read_overview(Path(store.reader.path))
+    overview = read_summary(Path(store.reader.path))
     groups = [group for group in overview["groups"] if asked.kind in (None, group["kind"])]
     return overview, groups[: asked.limit]
 

@@ -7,34 +7,33 @@ else groups are found anew, and matched to the former ones.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
 from turnlens.groups.fitting import Fitted, fit_parts
-from turnlens.groups.group_matching import match_groups, pinned_labels
-from turnlens.groups.group_memory import GroupMemory, KnownGroup, no_memory
+from turnlens.groups.group_model import GroupModel, StoredGroup, empty_model
 from turnlens.groups.group_settings import GroupSettings
-from turnlens.groups.knn_vote import centroids_of, lonely_below, vote
-from turnlens.groups.neighbours import Neighbours
+from turnlens.groups.neighbours import Neighbours, centroids_of, outlier_cosine, vote
 
 _GROWN = 0.2  # of a sample; groups that more has joined are found anew
 _AS_BEFORE = 0.7  # of the texts have the nearest neighbour that they had, or the vectors are others
 
 
-def remembered_groups(
+def update_model(
     keys: np.ndarray,
     vectors: FloatArray,
     neighbours: Neighbours,
     part: IntArray,
     settings: GroupSettings,
-    former: GroupMemory | None,
-    stock: IntArray | None = None,
+    former: GroupModel | None,
+    canned: IntArray | None = None,
     requests: tuple[int, Sequence[str]] | None = None,
     in_any_part: np.ndarray | None = None,
-) -> GroupMemory:
+) -> GroupModel:
     """The groups of a sample; those that match former groups get their ids.
 
     Args:
@@ -44,7 +43,7 @@ def remembered_groups(
         part: The part of each vector, each of which has groups of its own; -1 for no group (s,).
         settings: How groups are made.
         former: The memory of an earlier sample.
-        stock: The stock text of each, each of which is a group; -1 for none (s,).
+        canned: The canned text of each, each of which is a group; -1 for none (s,).
         requests: The part of requests, if there is one, and all texts (s).
         in_any_part: The hashes that each text has in any part, since what has changed its part is not new (s, parts);
             by default its own.
@@ -54,32 +53,34 @@ def remembered_groups(
     same_texts = former is not None and former.stamp.endswith(f" {texts}")
     if former is not None and same_settings and same_texts and _same(former.neighbours, neighbours.rows):
         return former
-    former = former or no_memory()
+    former = former or empty_model()
     rows = _former_rows(keys, former)
     known = np.append(former.fine, -1)[rows].astype(np.int64)  # the former fine group of each text, -1 for none
     as_before = _share_as_before(rows, keys, neighbours.rows, former)
     is_new = np.asarray(~np.isin(keys[:, None] if in_any_part is None else in_any_part, former.keys).any(1))
     joined, fine = former.joined + int(is_new.sum()), None
     if same_settings and is_new.any() and joined < _GROWN * len(keys) and as_before > _AS_BEFORE:
-        fine = _joined(is_new, rows >= 0, known, neighbours, part, settings, stock)
+        fine = _joined(is_new, rows >= 0, known, neighbours, part, settings, canned)
     if fine is not None:
         coarse_of = dict(zip(np.unique(fine).tolist(), former.parents_of(np.unique(fine)).tolist()))
         coarse_of.pop(-1, None)
         next_id = former.next_id
     else:
-        joined, fitted = 0, fit_parts(vectors, neighbours, part, settings, stock, requests)
+        joined, fitted = 0, fit_parts(vectors, neighbours, part, settings, canned, requests)
         fine, next_id = _fine_ids(fitted.fine, known, vectors, former)
         coarse_of, next_id = _coarse_ids(fitted, fine, vectors, former, known, next_id)
     groups = {
         id: replace(
-            former.groups.get(id, KnownGroup()), parent=coarse_of.get(id), new=same_settings and id not in former.groups
+            former.groups.get(id, StoredGroup()),
+            parent=coarse_of.get(id),
+            new=same_settings and id not in former.groups,
         )
         for id in sorted({*coarse_of, *coarse_of.values()})
     }
     stamp = f"{fitting} {joined} {texts}"
     places = _former_places(rows, as_before, former)
-    memory = GroupMemory(stamp, keys, fine, neighbours.rows, places, {}, groups, next_id)
-    return replace(memory, centroids={**centroids_of(vectors, fine), **centroids_of(vectors, memory.coarse)})
+    model = GroupModel(stamp, keys, fine, neighbours.rows, places, {}, groups, next_id)
+    return replace(model, centroids={**centroids_of(vectors, fine), **centroids_of(vectors, model.coarse)})
 
 
 def _same(rows: IntArray, others: IntArray) -> bool:
@@ -87,7 +88,7 @@ def _same(rows: IntArray, others: IntArray) -> bool:
     return rows.shape == others.shape and float((rows == others).mean()) > 0.99
 
 
-def _former_rows(keys: np.ndarray, former: GroupMemory) -> IntArray:
+def _former_rows(keys: np.ndarray, former: GroupModel) -> IntArray:
     """The row of each text in the former sample (s,); -1 if it was not in it."""
     if not len(former.keys):
         return np.full(len(keys), -1)
@@ -102,7 +103,7 @@ def _joined(
     neighbours: Neighbours,
     part: IntArray,
     settings: GroupSettings,
-    stock: IntArray | None,
+    canned: IntArray | None,
 ) -> IntArray | None:
     """The fine group of each text after others have joined those that were there in the same part (s,).
 
@@ -115,23 +116,23 @@ def _joined(
         unlike = is_new[own] & (is_new[near.rows].mean(1) > 1 / 2)
         if unlike.sum() >= max(near.rows.shape[1] / 2, settings.least_share * len(own)):
             return None
-        fine[own] = np.where(was_there[own], known[own], vote(near, known, lonely_below(near.cosines[:, 0])))
-    for value in np.unique(stock[~was_there & (stock >= 0)]) if stock is not None else ():
-        groups = known[(stock == value) & (known >= 0)]
+        fine[own] = np.where(was_there[own], known[own], vote(near, known, outlier_cosine(near.cosines[:, 0])))
+    for value in np.unique(canned[~was_there & (canned >= 0)]) if canned is not None else ():
+        groups = known[(canned == value) & (known >= 0)]
         if not len(groups):
             return None
-        fine[~was_there & (stock == value)] = np.bincount(groups).argmax()
+        fine[~was_there & (canned == value)] = np.bincount(groups).argmax()
     return fine
 
 
-def _former_places(rows: IntArray, as_before: float, former: GroupMemory) -> FloatArray:
+def _former_places(rows: IntArray, as_before: float, former: GroupModel) -> FloatArray:
     """The former place of each text, NaN for new ones (s, 2); none if most have another nearest neighbour now."""
     if not len(former.places) or as_before * (rows >= 0).mean() <= 1 / 2:
-        return no_memory().places
+        return empty_model().places
     return np.append(former.places, np.full((1, 2), np.nan, np.float32), axis=0)[rows]
 
 
-def _share_as_before(rows: IntArray, keys: np.ndarray, neighbours: np.ndarray, former: GroupMemory) -> float:
+def _share_as_before(rows: IntArray, keys: np.ndarray, neighbours: np.ndarray, former: GroupModel) -> float:
     """The share of the texts of a former sample that have the nearest neighbour that they had then."""
     kept = np.flatnonzero(rows >= 0)
     as_before = former.keys[former.neighbours[rows[kept], 0]] == keys[neighbours[kept, 0]]
@@ -142,7 +143,7 @@ def _digest(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
-def _fine_ids(labels: IntArray, known: IntArray, vectors: FloatArray, former: GroupMemory) -> tuple[IntArray, int]:
+def _fine_ids(labels: IntArray, known: IntArray, vectors: FloatArray, former: GroupModel) -> tuple[IntArray, int]:
     """The id of the fine group of each vector (s,), and the next free id."""
     pinned = frozenset(id for id, group in former.groups.items() if group.pinned and group.parent is not None)
     free, held = pinned_labels(labels, known, pinned)
@@ -154,7 +155,7 @@ def _fine_ids(labels: IntArray, known: IntArray, vectors: FloatArray, former: Gr
 
 
 def _coarse_ids(
-    fitted: Fitted, fine: IntArray, vectors: FloatArray, former: GroupMemory, known: IntArray, next_id: int
+    fitted: Fitted, fine: IntArray, vectors: FloatArray, former: GroupModel, known: IntArray, next_id: int
 ) -> tuple[dict[int, int], int]:
     """The coarse group of each fine group, by id, and the next free id."""
     inside = fitted.fine >= 0
@@ -178,7 +179,7 @@ def _coarse_ids(
     return parents, next_id
 
 
-def _is_kept(fine: KnownGroup, former: GroupMemory) -> bool:
+def _is_kept(fine: StoredGroup, former: GroupModel) -> bool:
     """Whether a user decided where a fine group belongs."""
     parent = former.groups.get(fine.parent) if fine.parent is not None else None
     return fine.pinned or (parent is not None and parent.pinned)
@@ -202,3 +203,69 @@ def _ids(
             next_id += 1
     table = np.asarray([*ids, -1], np.int64)
     return table[compact], next_id
+
+
+LEAST_OVERLAP = 0.3  # F1 over the texts that are in both samples
+LEAST_COSINE = 0.9  # between centroids, used if too few texts are in both samples
+
+
+def match_groups(
+    labels: IntArray,
+    former: IntArray,
+    centroids: FloatArray,
+    former_centroids: Mapping[int, FloatArray],
+) -> dict[int, int]:
+    """Match new groups to former ones, one to one; the former id of each new group that matches.
+
+    Groups are matched first by the texts that are in both samples (the greatest sum of F1), and the remaining groups
+    by their centroids.
+
+    Args:
+        labels: The new group of each vector of the sample, from 0 on, -1 for none (s,).
+        former: The former group of each vector, -1 if it had none or was not in the sample (s,).
+        centroids: The centroids of the new groups (groups, dim).
+        former_centroids: The centroids of the former groups, of length 1, by id.
+    """
+    matched = _by_overlap(labels, former, len(centroids))
+    free = [group for group in range(len(centroids)) if group not in matched]
+    left = [id for id in former_centroids if id not in matched.values()]
+    if free and left:
+        norms = np.maximum(np.linalg.norm(centroids[free], axis=1, keepdims=True), 1e-12)
+        cosines = centroids[free] / norms @ np.stack([former_centroids[id] for id in left]).T
+        for row, column in zip(*linear_sum_assignment(cosines, maximize=True)):
+            if cosines[row, column] >= LEAST_COSINE:
+                matched[free[row]] = left[column]
+    return matched
+
+
+def _by_overlap(labels: IntArray, former: IntArray, groups: int) -> dict[int, int]:
+    both = (labels >= 0) & (former >= 0)
+    ids = np.unique(former[both])
+    if not len(ids):
+        return {}
+    overlap = np.zeros((groups, len(ids)))
+    np.add.at(overlap, (labels[both], np.searchsorted(ids, former[both])), 1)
+    f1 = 2 * overlap / np.maximum(overlap.sum(1, keepdims=True) + overlap.sum(0, keepdims=True), 1)
+    pairs = zip(*linear_sum_assignment(f1, maximize=True))
+    return {int(row): int(ids[column]) for row, column in pairs if f1[row, column] >= LEAST_OVERLAP}
+
+
+def pinned_labels(labels: IntArray, former: IntArray, pinned: frozenset[int]) -> tuple[IntArray, IntArray]:
+    """Keep groups that a user merged or split: their members stay in them, and similar new vectors join them.
+
+    Args:
+        labels: The new group of each vector of the sample (s,).
+        former: The former group of each vector, -1 for none (s,).
+        pinned: The ids of the groups that a user made.
+
+    Returns:
+        The labels, with -1 for pinned vectors (s,), and the id to which each vector is pinned, -1 for none (s,).
+    """
+    held = np.where(np.isin(former, list(pinned)), former, -1)
+    for group in np.unique(labels[labels >= 0]):
+        members = labels == group
+        known = former[members & (former >= 0)]
+        ids, counts = np.unique(known, return_counts=True)
+        if len(ids) and int(ids[counts.argmax()]) in pinned and 2 * counts.max() > len(known):
+            held[members & (former < 0)] = ids[counts.argmax()]
+    return np.where(held >= 0, -1, labels), held

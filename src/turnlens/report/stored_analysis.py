@@ -1,4 +1,4 @@
-"""The findings about the conversations of a store, which are kept in it so that they are computed only once."""
+"""The analysis of a corpus, which is kept in its store, so that it is computed only once."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from safetensors.numpy import save_file
 
 from turnlens._utils.files import atomic_path
 from turnlens.encoders.head_arrays import HeadArrays
-from turnlens.groups.group_memory import FILE as MEMORY_FILE
-from turnlens.groups.group_memory import KINDS, Kind, Memory
+from turnlens.groups.group_model import FILE as MODEL_FILE
+from turnlens.groups.group_model import KINDS, GroupModels, Kind
 from turnlens.groups.neighbours import Neighbours
 from turnlens.report.report import Group, Surprise
 from turnlens.report.surprise import FittedHeads
@@ -24,22 +24,22 @@ from turnlens.store.erasing import FINDINGS_FILE
 
 FILE = FINDINGS_FILE
 _NEIGHBOURS = ("rows", "cosines", "copy_of")
-_REMEMBERED = ("name", "phrases")  # fields that the memory of groups holds already
+_OF_MODEL = ("name", "phrases")  # fields that the model of groups holds
 _UNREADABLE = (OSError, SafetensorError, ValueError, KeyError, TypeError)  # missing or damaged
 
 
 @dataclass(frozen=True)
-class Findings:
-    """Everything that is computed about conversations, as opposed to read.
+class Analysis:
+    """All that is computed about a corpus, as opposed to read.
 
     Attributes:
         columns: The columns group of messages and of conversations, and similar of conversations; of both also x, y and
-            surprise, once somebody has looked at them.
+            surprise, once somebody has looked at the page.
         neighbours: The neighbours of both among the samples that groups were fitted to.
         groups: The groups of both: coarse groups first, then by size.
-        numbers: Numbers of each conversation that tell what goes wrong, from `turnlens.report.failure_signals`.
-        surprise: How surprise was measured; ``None`` where it was not, or could not be.
-        heads: With which surprise is measured, if they were fitted for this.
+        numbers: Signals of failure of each conversation, from `turnlens.report.failure_signals`.
+        surprise: The way in which surprise was measured; ``None`` if it was not, or could not be.
+        heads: The heads that measure surprise, if they were fitted for this.
     """
 
     columns: Mapping[Kind, Mapping[str, np.ndarray]]
@@ -50,25 +50,25 @@ class Findings:
     heads: FittedHeads | None = None
 
 
-def read_findings(store: Path, stamp: str, ids: Sequence[str], memory: Memory) -> Findings | None:
-    """The findings that a store keeps; ``None`` unless they are about exactly these conversations, settings and groups.
+def read_analysis(store: Path, stamp: str, ids: Sequence[str], models: GroupModels) -> Analysis | None:
+    """Read the analysis of a store; ``None`` unless it is of exactly these conversations, settings and groups.
 
     Args:
         store: The store.
         stamp: Changes with the data and the settings.
         ids: The ids of the conversations, in their order.
-        memory: What the store remembers about its groups.
+        models: The groups of the store.
     """
     try:
         with safe_open(store / FILE, framework="numpy") as file:
             facts = json.loads((file.metadata() or {})["findings"])
-            if facts["stamp"] != _stamp(store, stamp, ids) or memory["message"].basis is None:
+            if facts["stamp"] != _stamp(store, stamp, ids) or models["message"].basis is None:
                 return None
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
-        return Findings(
+        return Analysis(
             columns={kind: _of(arrays, f"{kind}.column.") for kind in KINDS},
             neighbours={kind: Neighbours(**_of(arrays, f"{kind}.neighbours.")) for kind in KINDS},
-            groups={kind: [_group(group, memory, kind) for group in facts["groups"][kind]] for kind in KINDS},
+            groups={kind: [_group(group, models, kind) for group in facts["groups"][kind]] for kind in KINDS},
             numbers={name: arrays[f"number.{name}"] for name in facts["numbers"]},
             surprise=None if facts["surprise"] is None else Surprise(**facts["surprise"]),
             heads=_heads(facts, arrays),
@@ -78,7 +78,7 @@ def read_findings(store: Path, stamp: str, ids: Sequence[str], memory: Memory) -
 
 
 def read_heads(store: Path) -> FittedHeads | None:
-    """The heads that were last fitted to a store, whatever has changed since."""
+    """Read the heads that were last fitted to a store, whatever has changed since."""
     try:
         with safe_open(store / FILE, framework="numpy") as file:
             names = [name for name in file.keys() if name.startswith("heads.")]  # noqa: SIM118 (no mapping)
@@ -96,20 +96,20 @@ def _heads(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Fitted
     return FittedHeads(stamp, conversations, (first, second))
 
 
-def write_findings(store: Path, stamp: str, ids: Sequence[str], findings: Findings) -> None:
-    """Replace the findings of a store, atomically. The memory of its groups must be written first."""
+def write_analysis(store: Path, stamp: str, ids: Sequence[str], analysis: Analysis) -> None:
+    """Replace the analysis of a store, atomically. Its groups must be written first."""
     arrays: dict[str, np.ndarray] = {}
     for kind in KINDS:
-        arrays |= {f"{kind}.column.{name}": values for name, values in findings.columns[kind].items()}
-        arrays |= {f"{kind}.neighbours.{name}": getattr(findings.neighbours[kind], name) for name in _NEIGHBOURS}
-    arrays |= {f"number.{name}": values for name, values in findings.numbers.items()}
+        arrays |= {f"{kind}.column.{name}": values for name, values in analysis.columns[kind].items()}
+        arrays |= {f"{kind}.neighbours.{name}": getattr(analysis.neighbours[kind], name) for name in _NEIGHBOURS}
+    arrays |= {f"number.{name}": values for name, values in analysis.numbers.items()}
     facts: dict[str, Any] = {
         "stamp": _stamp(store, stamp, ids),
-        "groups": {kind: [_facts(group) for group in findings.groups[kind]] for kind in KINDS},
-        "numbers": list(findings.numbers),
-        "surprise": None if findings.surprise is None else asdict(findings.surprise),
+        "groups": {kind: [_facts(group) for group in analysis.groups[kind]] for kind in KINDS},
+        "numbers": list(analysis.numbers),
+        "surprise": None if analysis.surprise is None else asdict(analysis.surprise),
     }
-    if (heads := findings.heads) is not None:
+    if (heads := analysis.heads) is not None:
         facts["heads"] = (heads.stamp, heads.conversations)
         for half, head in enumerate(heads.halves):
             arrays |= {f"heads.{half}.{name}": weight for name, weight in head._asdict().items()}
@@ -119,10 +119,10 @@ def write_findings(store: Path, stamp: str, ids: Sequence[str], findings: Findin
 
 
 def _stamp(store: Path, stamp: str, ids: Sequence[str]) -> str:
-    """A stamp that changes with the data, their order, the settings and the memory of groups."""
+    """Return a stamp that changes with the data, their order, the settings and the groups."""
     digest = hashlib.blake2b(stamp.encode(), digest_size=16)
     digest.update(json.dumps(list(ids)).encode())
-    digest.update((store / MEMORY_FILE).read_bytes())
+    digest.update((store / MODEL_FILE).read_bytes())
     return digest.hexdigest()
 
 
@@ -131,11 +131,11 @@ def _of(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
 
 
 def _facts(group: Group) -> dict[str, Any]:
-    return {name: value for name, value in asdict(group).items() if name not in _REMEMBERED}
+    return {name: value for name, value in asdict(group).items() if name not in _OF_MODEL}
 
 
-def _group(facts: Mapping[str, Any], memory: Memory, kind: Kind) -> Group:
-    known = memory[kind].groups[facts["id"]]
+def _group(facts: Mapping[str, Any], models: GroupModels, kind: Kind) -> Group:
+    known = models[kind].groups[facts["id"]]
     rows = {name: tuple(facts[name]) for name in ("central", "edge")}
     parts = tuple((share, tuple(central)) for share, central in facts["parts"])
     return Group(**{**facts, **rows, "parts": parts}, name=known.name, phrases=known.phrases)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from turnlens.groups.decisive_sentences import Opening, decisive
+from turnlens.report.boilerplate import Opening, decisive
 
 MATTERS = ["wo ist mein paket", "wie kündige ich", "die rechnung ist falsch"]
 

@@ -6,19 +6,21 @@ their neighbours or by the nearest mean leave the rest of their group behind as 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from turnlens._utils.progress import note
 from turnlens._utils.vectors import FloatArray, IntArray, unit_vectors
-from turnlens.groups.group_memory import Basis, GroupMemory, KnownGroup
+from turnlens.groups.group_model import Basis, GroupModel, StoredGroup
 from turnlens.groups.group_settings import GroupSettings
-from turnlens.groups.knn_vote import centroids_of, vote
-from turnlens.groups.neighbours import nearest
-from turnlens.report.group_edits import LONGEST_NAME, edit_groups
-from turnlens.store import ConversationStore
+from turnlens.groups.neighbours import centroids_of, nearest, vote
+from turnlens.report.group_edits import LONGEST_NAME
+
+if TYPE_CHECKING:
+    from turnlens.store.encoding import StoreEncoder
 
 _LIKE = 0.8  # as like its nearest messages as messages usually are, an example must be
 ASIDE = "said along the way"  # in place of a name: groups that are no requests
@@ -27,7 +29,7 @@ Seeds = Mapping[str, str | Sequence[str] | Mapping[str, str | Sequence[str]]]
 
 
 def examples_of(seeds: Seeds) -> dict[str, list[str]]:
-    """The examples of each group.
+    """Return the examples of each group.
 
     Raises:
         ValueError: A name is empty or too long, differs from another only in capitals or blanks, or has something else
@@ -59,52 +61,44 @@ def _plain_name(given: str) -> str:
 
 
 def aside_of(seeds: Seeds) -> Mapping[str, str | Sequence[str]]:
-    """Those of the seeds that are said along the way."""
+    """Return the seeds of groups that are no requests."""
     aside = seeds.get(ASIDE)
     return aside if isinstance(aside, Mapping) else {}
 
 
-def plant(
-    store: ConversationStore, examples: Mapping[str, Sequence[str]], role: str | None, aside: Iterable[str] = ()
-) -> bool:
+def with_seeds(model: GroupModel, seeds: Seeds, encoder: StoreEncoder, role: str | None) -> GroupModel | None:
     """Give the groups of messages that examples fall into the names of these examples.
 
     Args:
-        store: A store that has groups, and keeps what becomes of them.
-        examples: From `examples_of`, one group or more.
-        role: Whose messages the groups hold; ``None`` for those of all roles.
-        aside: The names of groups that are said along the way.
+        model: The groups of messages.
+        seeds: Names with their examples.
+        encoder: The encoder of the vectors of the groups.
+        role: The role whose messages the groups hold; ``None`` for all roles.
 
     Returns:
-        Whether any group has changed.
+        The groups; ``None`` if none of them has changed.
     """
+    examples, basis = examples_of(seeds), model.basis
+    if not examples or basis is None:
+        return None
     texts = [text for own in examples.values() for text in own]
-    vectors = np.asarray(store.encoder().messages(texts)["vector"], np.float32)
+    vectors = basis.vectors_of(np.asarray(encoder.messages(texts)["vector"], np.float32))
     seed_of = np.repeat(np.arange(len(examples)), [len(own) for own in examples.values()])
-    names_aside = {_plain_name(name) for name in aside}
-    changes: list[bool] = []
-
-    def change(memory: GroupMemory) -> GroupMemory:
-        if memory.basis is None:
-            raise ValueError(f"{store.path} does not hold what its groups were fitted to: find them again")
-        moved = memory.basis.vectors_of(vectors)
-        claimed = claimed_groups(memory, memory.basis, moved, role)
-        planted = _planted(memory, memory.basis, list(examples), moved, seed_of, claimed, names_aside)
-        changes.append(planted.groups != memory.groups or not np.array_equal(planted.fine, memory.fine))
-        return planted
-
-    edit_groups(store.path, "message", [], change)
-    return changes[0]
+    aside = {_plain_name(name) for name in aside_of(seeds)}
+    claimed = claimed_groups(model, basis, vectors, role)
+    seeded = _seeded(model, basis, list(examples), vectors, seed_of, claimed, aside)
+    has_changed = seeded.groups != model.groups or not np.array_equal(seeded.fine, model.fine)
+    return seeded if has_changed else None
 
 
-def claimed_groups(memory: GroupMemory, basis: Basis, vectors: FloatArray, role: str | None) -> IntArray:
-    """The group that each example falls into, -1 for none (examples,).
+def claimed_groups(model: GroupModel, basis: Basis, vectors: FloatArray, role: str | None) -> IntArray:
+    """Return the group that each example falls into, -1 for none (examples,).
 
     Args:
-        memory: The groups.
-        basis: What they were fitted to.
+        model: The groups.
+        basis: The vectors that they were fitted to.
         vectors: The examples, of length 1 (examples, dim).
-        role: Whose messages the groups hold; ``None`` for those of all roles.
+        role: The role whose messages the groups hold; ``None`` for all roles.
     """
     own = [basis.roles[code] == role for code in basis.role] if role in basis.roles else np.ones(len(basis.role), bool)
     rows = np.flatnonzero(own)
@@ -112,35 +106,35 @@ def claimed_groups(memory: GroupMemory, basis: Basis, vectors: FloatArray, role:
     count = GroupSettings().neighbours_among(len(rows))
     usual = float(np.median(nearest(messages, messages, count).cosines.mean(1)))
     near = nearest(vectors, messages, count)
-    return np.where(near.cosines.mean(1) >= _LIKE * usual, vote(near, memory.fine[rows]), -1)
+    return np.where(near.cosines.mean(1) >= _LIKE * usual, vote(near, model.fine[rows]), -1)
 
 
-def _planted(
-    memory: GroupMemory,
+def _seeded(
+    model: GroupModel,
     basis: Basis,
     names: Sequence[str],
     vectors: FloatArray,
     seed_of: IntArray,
     claimed: IntArray,
     aside: Container[str],
-) -> GroupMemory:
+) -> GroupModel:
     means = np.stack([unit_vectors(vectors[seed_of == seed].mean(0)) for seed in range(len(names))])
-    seeds = np.full(len(memory.fine), -1)  # of each vector of the sample
+    seeds = np.full(len(model.fine), -1)  # of each vector of the sample
     for group in np.unique(claimed[claimed >= 0]):
-        members, own = np.flatnonzero(memory.fine == group), np.unique(seed_of[claimed == group])
+        members, own = np.flatnonzero(model.fine == group), np.unique(seed_of[claimed == group])
         seeds[members] = own[(basis.vectors[members].astype(np.float32) @ means[own].T).argmax(1)]
-    fine, next_id, changed = memory.fine.copy(), memory.next_id, {}
+    fine, next_id, changed = model.fine.copy(), model.next_id, {}
     for seed, name in enumerate(names):
-        former, sizes = np.unique(memory.fine[seeds == seed], return_counts=True)
+        former, sizes = np.unique(model.fine[seeds == seed], return_counts=True)
         if not len(former):
             note(f"No group of messages is like the examples of {name!r}")
             continue
         largest = int(former[sizes.argmax()])
         id = next((int(id) for id in former[np.argsort(-sizes, kind="stable")] if int(id) not in changed), next_id)
         next_id = max(next_id, id + 1)
-        known = memory.groups.get(id, KnownGroup(parent=memory.groups[largest].parent))
+        known = model.groups.get(id, StoredGroup(parent=model.groups[largest].parent))
         changed[id] = replace(known, name=name, renamed=True, pinned=True, aside=name in aside or known.aside)
         fine[seeds == seed] = id
-    planted = replace(memory, fine=fine, next_id=next_id).with_groups(changed)
+    seeded = replace(model, fine=fine, next_id=next_id).with_groups(changed)
     centroids = centroids_of(basis.vectors.astype(np.float32), np.where(np.isin(fine, list(changed)), fine, -1))
-    return replace(planted, centroids={**memory.centroids, **centroids})
+    return replace(seeded, centroids={**model.centroids, **centroids})

@@ -1,4 +1,4 @@
-"""The memory that a store has of its groups: which texts were in them, their names, and a user's changes."""
+"""The groups that were fitted to a sample, as a store keeps them: their texts, their names, and a user's changes."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _BASIS_FACTS = ("roles", "encoder", "digest", "history", "asker")
 
 
 @dataclass(frozen=True)
-class KnownGroup:
-    """The memory of one group.
+class StoredGroup:
+    """A group as a store keeps it.
 
     Attributes:
         name: Its name; empty until it has one.
@@ -39,7 +39,7 @@ class KnownGroup:
         new: It appeared when the data grew.
         renamed: A user named it.
         pinned: A user merged or split it.
-        aside: A user listed it with what is said along the way (true) or with the requests (false).
+        aside: A user listed it apart from the requests (true) or with them (false).
     """
 
     name: str = ""
@@ -53,7 +53,7 @@ class KnownGroup:
 
 @dataclass(frozen=True)
 class Basis:
-    """The vectors that groups were fitted to, with which other messages are labelled; see `turnlens.report.label`.
+    """The vectors that groups were fitted to, which label other messages; see `turnlens.report.label`.
 
     Attributes:
         vectors: The vectors of the sample, of length 1, float16 (s, dim).
@@ -61,10 +61,10 @@ class Basis:
         roles: The roles that have groups of their own; ``None`` stands for all others.
         encoder: Where the encoder of the vectors was loaded from.
         digest: A hash of it, see `StoreEncoder.digest`.
-        history: The vectors include what was said before, see `add_history`.
-        context: How the vectors are projected; ``None`` where too few messages were there to learn it.
+        history: The vectors include the messages before them, see `add_history`.
+        context: The projection of the vectors; ``None`` where there were too few messages to learn it.
         asker: The role whose vectors know their answers; ``None`` if nobody is known to ask.
-        answers: How answers are added to these vectors, before projecting; ``None`` as for ``context``.
+        answers: Adds answers to these vectors, before projecting; ``None`` as for ``context``.
     """
 
     vectors: FloatArray
@@ -78,16 +78,16 @@ class Basis:
     answers: AnswerGuess | None = None
 
     def vectors_of(self, vectors: FloatArray) -> FloatArray:
-        """The vectors of other messages (n, dim), from the same encoder, as those of the basis are by themselves."""
+        """Project the vectors of other messages, from the same encoder, as those of the basis are (n, dim)."""
         return vectors if self.context is None else self.context(vectors)
 
 
 @dataclass(frozen=True)
-class GroupMemory:
-    """The groups of messages or of conversations.
+class GroupModel:
+    """The groups of messages or of conversations, fitted to a sample.
 
     Attributes:
-        stamp: A hash of the settings, how many texts have joined since groups were found, and a hash of all texts.
+        stamp: A hash of the settings, the number of texts that have joined since, and a hash of all texts.
         keys: The hash of each text of the sample, sorted, uint64 (s,).
         fine: The id of each text's fine group, -1 for none (s,).
         neighbours: The nearest neighbours of each text, among the sample (s, k).
@@ -95,7 +95,7 @@ class GroupMemory:
         centroids: The centroids of groups, of length 1, by id.
         groups: All fine and coarse groups by id.
         next_id: The next free id; no id from here on was ever given.
-        basis: What the groups were fitted to. Topics have none, nor have groups of erased texts.
+        basis: The vectors that groups were fitted to. Topics have none, nor have groups of erased texts.
     """
 
     stamp: str
@@ -104,13 +104,13 @@ class GroupMemory:
     neighbours: np.ndarray
     places: np.ndarray
     centroids: Mapping[int, FloatArray]
-    groups: Mapping[int, KnownGroup]
+    groups: Mapping[int, StoredGroup]
     next_id: int
     basis: Basis | None = None
 
     @property
     def joined(self) -> int:
-        """How many texts have joined the groups since they were found."""
+        """The number of texts that have joined the groups since they were fitted."""
         return int(self.stamp.split()[1]) if self.stamp else 0
 
     @property
@@ -124,37 +124,35 @@ class GroupMemory:
         parents = [-1 if value < 0 else int(self.groups[int(value)].parent or 0) for value in values]
         return np.asarray(parents, np.int64)[places]
 
-    def with_groups(self, changes: Mapping[int, KnownGroup]) -> GroupMemory:
-        """A copy with some groups changed or added; groups that have become empty are removed."""
+    def with_groups(self, changes: Mapping[int, StoredGroup]) -> GroupModel:
+        """Return a copy with some groups changed or added, and without those that have become empty."""
         groups = {**self.groups, **changes}
         fine = {int(id) for id in np.unique(self.fine) if id >= 0}
         coarse = {group.parent for id, group in groups.items() if id in fine}
         return replace(self, groups={id: group for id, group in groups.items() if id in fine or id in coarse})
 
 
-Memory = dict[Kind | Literal["asked"], GroupMemory]
+GroupModels = dict[Kind | Literal["asked"], GroupModel]
 
 
-def no_memory() -> GroupMemory:
-    """An empty memory."""
+def empty_model() -> GroupModel:
+    """Return a model without groups."""
     nothing = np.zeros((0, 2), np.int32)
-    return GroupMemory(
-        "", np.zeros(0, np.uint64), np.zeros(0, np.int64), nothing, nothing.astype(np.float32), {}, {}, 0
-    )
+    return GroupModel("", np.zeros(0, np.uint64), np.zeros(0, np.int64), nothing, nothing.astype(np.float32), {}, {}, 0)
 
 
-def read_memory(store: Path) -> Memory:
-    """Read what a store remembers about its groups; an empty memory if it never had any.
+def read_models(store: Path) -> GroupModels:
+    """Read the groups of a store; none if it never had any.
 
     Raises:
         ValueError: The file is damaged, or has another format.
     """
     path = store / FILE
-    return read_memory_file(path) if path.is_file() else {}
+    return read_model_file(path) if path.is_file() else {}
 
 
-def read_memory_file(path: Path) -> Memory:
-    """Read the content of a file of groups. Raises the errors of `read_memory`."""
+def read_model_file(path: Path) -> GroupModels:
+    """Read a file of groups. Raises the errors of `read_models`."""
     try:
         with safe_open(path, framework="numpy") as file:
             facts = json.loads((file.metadata() or {})["groups"])
@@ -168,32 +166,32 @@ def read_memory_file(path: Path) -> Memory:
     )
 
 
-def is_remembered(store: Path, memory: Memory) -> bool:
-    """Whether this is exactly what a store remembers."""
-    remembered = read_memory(store)
-    return remembered.keys() == memory.keys() and all(
-        (group_memory.stamp, group_memory.groups) == (memory[kind].stamp, memory[kind].groups)
-        and np.array_equal(group_memory.places, memory[kind].places, equal_nan=True)
-        and (group_memory.basis is None) == (memory[kind].basis is None)
-        and np.array_equal(group_memory.fine, memory[kind].fine)
-        for kind, group_memory in remembered.items()
+def are_stored(store: Path, models: GroupModels) -> bool:
+    """Return true if a store keeps exactly these groups."""
+    stored = read_models(store)
+    return stored.keys() == models.keys() and all(
+        (own.stamp, own.groups) == (models[kind].stamp, models[kind].groups)
+        and np.array_equal(own.places, models[kind].places, equal_nan=True)
+        and (own.basis is None) == (models[kind].basis is None)
+        and np.array_equal(own.fine, models[kind].fine)
+        for kind, own in stored.items()
     )
 
 
-def write_memory(store: Path, memory: Memory) -> None:
-    """Replace what a store remembers, atomically."""
+def write_models(store: Path, models: GroupModels) -> None:
+    """Replace the groups of a store, atomically."""
     facts: dict[str, Any] = {"format": _FORMAT}
     arrays: dict[str, np.ndarray] = {}
-    for kind, group_memory in memory.items():
-        ids = sorted(group_memory.centroids)
+    for kind, own in models.items():
+        ids = sorted(own.centroids)
         facts[kind] = {
-            "stamp": group_memory.stamp,
-            "next_id": group_memory.next_id,
+            "stamp": own.stamp,
+            "next_id": own.next_id,
             "centroids": ids,
-            "groups": {str(id): asdict(group) for id, group in sorted(group_memory.groups.items())},
+            "groups": {str(id): asdict(group) for id, group in sorted(own.groups.items())},
         }
-        arrays |= {f"{kind}.{name}": np.ascontiguousarray(getattr(group_memory, name)) for name in _ARRAYS}
-        if (basis := group_memory.basis) is not None:
+        arrays |= {f"{kind}.{name}": np.ascontiguousarray(getattr(own, name)) for name in _ARRAYS}
+        if (basis := own.basis) is not None:
             facts[kind]["basis"] = {name: getattr(basis, name) for name in _BASIS_FACTS}
             arrays |= {f"{kind}.{name}": np.ascontiguousarray(getattr(basis, name)) for name in _BASIS_ARRAYS}
             if (context := basis.context) is not None:
@@ -204,16 +202,16 @@ def write_memory(store: Path, memory: Memory) -> None:
                     f"{kind}.answers.{name}": np.ascontiguousarray(array) for name, array in vars(answers).items()
                 }
         if ids:
-            arrays[f"{kind}.centroids"] = np.stack([group_memory.centroids[id] for id in ids]).astype(np.float32)
+            arrays[f"{kind}.centroids"] = np.stack([own.centroids[id] for id in ids]).astype(np.float32)
     with atomic_path(store / FILE) as temporary:
         save_file(arrays, temporary, metadata={"groups": json.dumps(facts, ensure_ascii=False)})
 
 
-def _from(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kind: str) -> GroupMemory:
+def _from(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kind: str) -> GroupModel:
     groups = {
-        int(id): KnownGroup(**{**group, "phrases": tuple(group["phrases"])}) for id, group in facts["groups"].items()
+        int(id): StoredGroup(**{**group, "phrases": tuple(group["phrases"])}) for id, group in facts["groups"].items()
     }
-    return GroupMemory(
+    return GroupModel(
         stamp=facts["stamp"],
         **{name: arrays[f"{kind}.{name}"] for name in _ARRAYS},
         centroids={id: arrays[f"{kind}.centroids"][row] for row, id in enumerate(facts["centroids"])},

@@ -4,7 +4,7 @@ Nothing depends on a language. Boilerplate are sentences at the beginning or the
 in many conversations, beside many other texts and hardly ever by themselves; lines that quote (``>``); all from a line
 of dashes (``--``) on, by which mail programs set off signatures; and automatic replies: long messages that are, word
 for word, the first answer in many conversations. What a form has one choose from is repeated like a signature; that it
-is a request is told by its answers (`turnlens.groups.decisive_sentences`).
+is a request is told by its answers (`turnlens.report.boilerplate`).
 """
 
 from __future__ import annotations
@@ -12,18 +12,91 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from turnlens._utils.vectors import FloatArray, IntArray
-from turnlens.groups.decisive_sentences import Opening, Sentence, decisive
+from turnlens.encoders.message_pooling import pool_messages
+from turnlens.groups.phrases import PLACEHOLDER
+from turnlens.report.corpus import Corpus, mapped
+
+_MORE = 0.15  # so much higher must the mean cosine of its answers be than both others
+_LEAST_ANSWERS = 5  # answers to a sentence
+_MOST = 64  # answers to a sentence that are compared
+_OTHERS = 4000  # messages among which the one is looked for that says the same beside it
+
+Sentence = tuple[int, str]  # the role that says it, and its letters
+
+
+@dataclass(frozen=True)
+class Opening:
+    """The first message of a conversation, which is answered.
+
+    Attributes:
+        text: The message.
+        rest: The message without repeated sentences.
+        answer: The row of its answer.
+        sentences: Its repeated sentences.
+    """
+
+    text: str
+    rest: str
+    answer: int
+    sentences: set[Sentence]
+
+
+def decisive(openings: Sequence[Opening], vectors: FloatArray) -> set[Sentence]:
+    """The repeated sentences that decide how they are answered.
+
+    Args:
+        openings: The first messages of conversations.
+        vectors: The vectors of all messages, of length 1 (n, dim).
+    """
+    having: dict[Sentence, list[int]] = defaultdict(list)
+    for number, opening in enumerate(openings):
+        for sentence in opening.sentences:
+            having[sentence].append(number)
+    answers = np.array([opening.answer for opening in openings], np.int64)
+    others = _evenly(np.arange(len(openings)), _OTHERS)
+    usual = _alikeness(vectors[answers[others]])
+    some = {
+        sentence: _evenly(np.array(rows), _MOST) for sentence, rows in having.items() if len(rows) >= _LEAST_ANSWERS
+    }
+    alike = {sentence: _alikeness(vectors[answers[rows]]) for sentence, rows in some.items()}
+    likely = [sentence for sentence in alike if alike[sentence] >= usual + _MORE]
+    if not likely:
+        return set()
+    from sklearn.feature_extraction.text import HashingVectorizer  # takes a second to load
+
+    words = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 3))  # in any language
+    texts = words.transform([openings[number].text for number in others.tolist()])
+    found = set()
+    for sentence in likely:
+        is_apart = ~np.isin(others, having[sentence])
+        if not is_apart.any():
+            continue
+        rests = words.transform([openings[number].rest for number in some[sentence].tolist()])
+        nearest = (rests @ texts[is_apart].T).toarray().argmax(axis=1)
+        own, other = vectors[answers[some[sentence]]], vectors[answers[others[is_apart]]][nearest]
+        if alike[sentence] >= float((own * other).sum(axis=1).mean()) + _MORE:
+            found.add(sentence)
+    return found
+
+
+def _alikeness(vectors: FloatArray) -> float:
+    """The mean cosine of different ones of some vectors of length 1 (n, dim)."""
+    count = len(vectors)
+    return float((np.square(vectors.sum(axis=0, dtype=np.float64)).sum() - count) / max(1, count * (count - 1)))
+
+
+def _evenly(numbers: IntArray, most: int) -> IntArray:
+    """Return up to `most` of the numbers, evenly spaced."""
+    return numbers[:: -(-len(numbers) // most)] if len(numbers) > most else numbers
+
 
 Spans = tuple[tuple[int, int], ...]  # the start and end of each piece of a text, in order
-# What stands in for personal data, in the notation of this and other programs, and addresses of pages.
-PLACEHOLDER = re.compile(
-    r"\[[A-Z][A-Z0-9_ -]*\]|\[(?:email|phone|card|iban|url|ip|name)\]|<[A-Z][A-Z0-9_ ]*>|__[a-z]+(?:_[a-z]+)*__"
-    r"|\{\{[^{}\n]{1,40}\}\}|\b[Xx]{3,}(?:[-/ ][Xx]{2,})*\b|\*{3,}|(?:https?://|www\.)\S+"
-)
-GAP = "\ufffc"  # stands for what was taken out of a sentence
-_LEAST = 5  # conversations that must have a sentence …
+_LEAST_CONVERSATIONS = 5  # conversations that must have a sentence …
 _LEAST_SHARE = 0.01  # … and their share
 _VARIED = 0.5  # of the messages with the sentence, so many must differ in what else they say
 _ALONE = 0.25  # as often as beside other text, at most, it may be a whole message
@@ -36,17 +109,17 @@ _QUOTE = re.compile(r"(?:^[^\n]*:[ \t]*\n)?(?:^[ \t]*>[^\n]*(?:\n|$))+|^--[ \t]*
 _Piece = tuple[int, int, str]  # start and end of a sentence, and its letters, by which it is compared
 
 
-def boilerplate(
+def find_boilerplate(
     texts: Sequence[str], conversation: IntArray, role: IntArray, vectors: FloatArray | None = None
 ) -> list[Spans]:
-    """Where each text has boilerplate.
+    """Find the boilerplate of each text.
 
     Args:
         texts: The messages (n).
         conversation: The conversation of each (n,).
         role: The role of each (n,).
-        vectors: The vectors of the messages, of length 1 (n, dim), by which answers are compared; None strikes what
-            decides them, too.
+        vectors: The vectors of the messages, of length 1 (n, dim), by which answers are compared; without them,
+            sentences that decide the answer are boilerplate, too.
     """
     quotes = [_quotes(text) for text in texts]
     pieces = [_pieces(text, quoted) for text, quoted in zip(texts, quotes)]
@@ -64,7 +137,7 @@ def boilerplate(
         spoken.add((talk, speaker))
         for key in {key for key in keys if len(keys) > 1 and len(key) >= _SHORTEST}:
             beside[speaker, key][message.replace(key, "")].add(talk)
-    least = max(_LEAST, _LEAST_SHARE * len({talk for talk, _ in places}))
+    least = max(_LEAST_CONVERSATIONS, _LEAST_SHARE * len({talk for talk, _ in places}))
     repeated = {
         place
         for place, rests in beside.items()
@@ -125,11 +198,6 @@ def _openings(
     return openings
 
 
-def without_placeholders(text: str) -> str:
-    """The text with `GAP` for each placeholder."""
-    return PLACEHOLDER.sub(GAP, text)
-
-
 def without(text: str, spans: Spans) -> str:
     """The text without what stands in some places."""
     for start, end in reversed(spans):
@@ -149,3 +217,34 @@ def _pieces(text: str, quoted: Sequence[tuple[int, int]]) -> list[_Piece]:
         is_quoted = any(first <= start < last for first, last in quoted)
         pieces.append((start, end, "" if is_quoted else " ".join(_LETTERS.findall(match[0].lower()))))
     return pieces
+
+
+def without_boilerplate(corpus: Corpus, boilerplate: Sequence[Spans]) -> Corpus:
+    """Return the corpus with texts without boilerplate, and vectors of these without placeholders.
+
+    Only messages that have either are embedded again. The store keeps the vectors of whole messages, for search.
+
+    Args:
+        corpus: The conversations; their encoder is loaded if any message has to be embedded again.
+        boilerplate: The boilerplate of each message, from `find_boilerplate` (n).
+    """
+    texts = [without(text, spans) for text, spans in zip(corpus.texts, boilerplate)]
+    bare = [PLACEHOLDER.sub(" ", text) for text in texts]
+    changed = np.flatnonzero([text != before for text, before in zip(bare, corpus.texts)])
+    if not len(changed):
+        return corpus
+    encoder = corpus.encoder.load().with_cache()
+    embedded = encoder.messages([bare[row] for row in changed.tolist()])
+    vectors, tokens = mapped(corpus.folder / "without_boilerplate.f32", *corpus.vectors.shape), corpus.tokens.copy()
+    vectors[:] = corpus.vectors
+    vectors[changed], tokens[changed] = embedded["vector"], embedded["tokens"]
+    of_conversations = corpus.conversation_vectors
+    if encoder.pooling == "messages":
+        touched = np.isin(corpus.conversation, corpus.conversation[changed])
+        rows = np.flatnonzero(touched & (tokens > 0))
+        conversations, starts = np.unique(corpus.conversation[rows], return_index=True)
+        of_conversations = np.array(of_conversations)
+        if len(rows):
+            pooled = pool_messages(np.array(vectors[rows]), tokens[rows], starts, encoder.centre)
+            of_conversations[conversations] = pooled
+    return replace(corpus, texts=texts, tokens=tokens, vectors=vectors, conversation_vectors=of_conversations)

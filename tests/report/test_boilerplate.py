@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from turnlens.groups.boilerplate import boilerplate, without, without_placeholders
+from turnlens.groups.phrases import without_placeholders
+from turnlens.report.boilerplate import find_boilerplate, without
 
 ASKED = [f"Wo ist {3 * chr(97 + number)}?" for number in range(20)]
 SIGNATURE = "\nVon meinem Telefon gesendet."
@@ -16,7 +17,7 @@ def struck(*said: list[str]) -> list[str]:
     texts = [text for each in said for text in each]
     conversation = np.repeat(np.arange(len(said)), [len(each) for each in said])
     role = np.concatenate([np.arange(len(each)) % 2 for each in said])
-    spans = boilerplate(texts, conversation, role)
+    spans = find_boilerplate(texts, conversation, role)
     return [" | ".join(text[start:end].strip() for start, end in own) for text, own in zip(texts, spans)]
 
 
@@ -57,7 +58,7 @@ def test_what_a_form_has_one_choose_is_not_struck_where_it_decides_the_answer() 
     vectors = np.eye(2)[conversation % 2]
 
     def edges(vectors: np.ndarray | None) -> set[str]:
-        found = boilerplate(texts, conversation, role, vectors)
+        found = find_boilerplate(texts, conversation, role, vectors)
         return {text[start:end].strip() for text, own in zip(texts, found) for start, end in own}
 
     assert edges(None) == {*chosen, SIGNATURE.strip()}

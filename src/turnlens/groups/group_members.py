@@ -1,0 +1,146 @@
+"""The members of a group: the most and the least typical ones, their tightness, and halves of opposite moods."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
+
+SHOWN = 10
+_ROWS_AT_ONCE = 65536
+_LOOKED_AT = 50  # times as many members as are shown, in order to find distinct texts
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Members:
+    """The most and least typical rows of a group.
+
+    Attributes:
+        size: How many rows the group has.
+        central: The rows most similar to the group's mean, the most typical first.
+        edge: The rows least similar to it, the least typical first.
+    """
+
+    size: int
+    central: tuple[int, ...]
+    edge: tuple[int, ...]
+
+
+def members_of(vectors: FloatArray, groups: IntArray, texts: Sequence[str]) -> dict[int, Members]:
+    """The members of each group, by its id.
+
+    Args:
+        vectors: The vectors, of length 1, perhaps memory-mapped (n, dim).
+        groups: The id of each vector's group, -1 for none (n,).
+        texts: The texts (n); those of the same words are shown only once.
+    """
+    ids, places = np.unique(groups, return_inverse=True)
+    cosines = _with_centroids(vectors, places, len(ids))
+    order = np.lexsort((-cosines, places))
+    ends = np.cumsum(np.bincount(places, minlength=len(ids)))
+    members = {}
+    for id, start, end in zip(ids.tolist(), [0, *ends[:-1].tolist()], ends.tolist()):
+        if id >= 0:
+            rows = order[start:end]
+            members[id] = Members(end - start, _distinct(rows, texts), _distinct(rows[::-1], texts))
+    return members
+
+
+def _with_centroids(vectors: FloatArray, places: IntArray, groups: int) -> FloatArray:
+    """The inner product of each vector with the sum of the vectors in its group (n,)."""
+    sums = np.zeros((groups, vectors.shape[1]))
+    blocks = [slice(start, start + _ROWS_AT_ONCE) for start in range(0, len(vectors), _ROWS_AT_ONCE)]
+    for block in blocks:
+        rows = np.arange(len(places[block]))
+        members = sparse.csr_matrix((np.ones(len(rows)), (places[block], rows)), (groups, len(rows)))
+        sums += members @ vectors[block]
+    means = (sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)).astype(np.float32)
+    products = [np.einsum("nd,nd->n", vectors[block], means[places[block]]) for block in blocks]
+    return np.concatenate(products) if products else np.zeros(0, np.float32)
+
+
+def _distinct(rows: IntArray, texts: Sequence[str]) -> tuple[int, ...]:
+    first: dict[str, int] = {}
+    for row in rows[: SHOWN * _LOOKED_AT].tolist():
+        first.setdefault(" ".join(_WORD.findall(texts[row].casefold())) or texts[row], row)
+        if len(first) == SHOWN:
+            break
+    return tuple(first.values())
+
+
+TIGHT = 0.6
+
+
+def tightness(vectors: FloatArray, labels: IntArray, parts: IntArray) -> FloatArray:
+    """The mean cosine of the texts of each group with their mean, apart from what all groups of a part share (groups,).
+
+    Args:
+        vectors: The vectors of the texts, of length 1 (n, dim).
+        labels: The group of each text, from 0 on, -1 for none (n,).
+        parts: The part of each group (groups,); of a group that is the only one in its part, nothing is taken away.
+    """
+    members = [vectors[labels == group] for group in range(len(parts))]
+    tight = np.ones(len(parts))
+    for part in np.unique(parts).tolist():
+        groups = np.flatnonzero(parts == part).tolist()
+        shared = np.mean([members[group].mean(0) for group in groups], 0) if len(groups) > 1 else np.float32(0)
+        for group in groups:
+            tight[group] = np.linalg.norm(unit_vectors(members[group] - shared).mean(0))
+    return tight
+
+
+_ANSWERED = 30  # messages that have an answer, at least
+_ROUNDS = 10  # of power iteration, and then of each answer joining the half whose mean is nearer
+_TOLD = 0.7  # of them whose half the others tell, at least: 0.5 is chance
+
+
+def opposite_halves(vectors: FloatArray, answers: FloatArray) -> BoolArray | None:
+    """Which messages of a group are in the second of its moods (n,); ``None`` if it does not have two.
+
+    Args:
+        vectors: The vectors of its messages, of length 1 (n, dim).
+        answers: Those of their answers, 0 where there is none (n, dim).
+    """
+    answered = np.flatnonzero(answers.any(1))
+    if len(answered) < _ANSWERED:
+        return None
+    messages = unit_vectors(vectors - vectors.mean(0))
+    replies = np.zeros_like(answers)
+    replies[answered] = unit_vectors(answers[answered] - answers[answered].mean(0))
+    direction = replies[answered[0]]
+    for _ in range(_ROUNDS):  # towards the first principal component
+        direction = unit_vectors(replies.T @ (replies @ direction))
+    for _ in range(_ROUNDS):
+        second = replies[answered] @ direction > 0
+        if second.all() or not second.any():  # all are answered alike
+            return None
+        means = _means(replies[answered], second)
+        direction = means[1] - means[0]
+    if _told(messages[answered], second) < _TOLD:
+        return None
+    both = messages + replies
+    return np.asarray((both @ _means(both[answered], second).T).argmax(1) == 1)
+
+
+def _means(vectors: FloatArray, second: BoolArray) -> FloatArray:
+    """The means of the two halves, of length 1 (2, dim)."""
+    return unit_vectors(np.stack([vectors[~second].mean(0), vectors[second].mean(0)]))
+
+
+def _told(vectors: FloatArray, second: BoolArray) -> float:
+    """How often a vector is nearer to the mean of the others in its half than to that of the other half.
+
+    The mean of the two halves; 0 if one of them has a single vector at most.
+    """
+    members = np.stack([~second, second])  # (halves, n)
+    if members.sum(1).min() < 2:
+        return 0.0
+    others = (members @ vectors)[:, None] - members[:, :, None] * vectors  # (halves, n, dim)
+    nearer = np.einsum("hnd,nd->hn", unit_vectors(others), vectors).argmax(0) == second
+    return float(np.mean([nearer[half].mean() for half in members]))
