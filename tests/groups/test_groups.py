@@ -15,8 +15,8 @@ from turnlens.groups.communities import communities, joined, merged, neighbour_g
 from turnlens.groups.fitting import closeness, fit_groups, split_group
 from turnlens.groups.group_members import members_of
 from turnlens.groups.group_settings import GroupSettings
-from turnlens.groups.map_layout import layout, scaled
-from turnlens.groups.neighbours import LEAST_SHARE, Neighbours, nearest, outlier_cosine, place, vote
+from turnlens.groups.map_layout import layout, place, scaled
+from turnlens.groups.neighbours import LEAST_SHARE, Neighbours, nearest, outlier_cosine, vote
 from turnlens.groups.pipeline import group_vectors, keys_of, sample_rows
 
 
