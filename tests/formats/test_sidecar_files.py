@@ -13,7 +13,7 @@ from samples import CHATGPT, CLAUDE
 from turnlens.errors import ConversationError
 
 
-def test_companions_in_a_folder_are_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_sidecars_in_a_folder_are_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     write(tmp_path / "data.json", multiwoz_file())
     write(tmp_path / "ontology.json", {"hotel-area": ["east"]})
     write(tmp_path / "valListFile.txt", "SNG1.json\n")
@@ -30,7 +30,7 @@ def test_companions_in_a_folder_are_passed_over(tmp_path: Path, caplog: pytest.L
     assert read(Path(f"{tmp_path}/*.json")) == rows
 
 
-def test_a_companion_named_directly_or_alone_is_read(tmp_path: Path) -> None:
+def test_a_sidecar_named_directly_or_alone_is_read(tmp_path: Path) -> None:
     write(tmp_path / "a" / "chat.jsonl", json.dumps({"id": "1", "messages": turns("hello")}))
     named = write(tmp_path / "a" / "tasks.txt", json.dumps({"id": "2", "messages": turns("hello")}))
     assert [row["id"] for row in read(tmp_path / "a")] == ["1"]

@@ -17,12 +17,12 @@ from turnlens._utils.progress import SafeConsole, shows_progress
 from turnlens.data.read_options import OnError, ReadingOptions
 from turnlens.errors import BadRowError, ConversationError
 from turnlens.formats.bad_input import DAMAGE, OTHER_LAYOUT, BadRow, damage_of
-from turnlens.formats.checking import RowChecker
 from turnlens.formats.conversation_splitting import parts_of
 from turnlens.formats.folders import shown
 from turnlens.formats.format import Format
 from turnlens.formats.input_files import Paths, find_files
 from turnlens.formats.joined_files import joined_logs
+from turnlens.formats.row_checker import RowChecker
 from turnlens.formats.source_file import Source
 
 _log = logging.getLogger("turnlens")

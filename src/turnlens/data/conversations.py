@@ -34,7 +34,7 @@ from turnlens.data.read_options import ReadingOptions, ReadOptions
 from turnlens.errors import ConversationError
 from turnlens.formats import FORMATS
 from turnlens.formats.folders import shown, states_of
-from turnlens.formats.input_files import check_apart, companions_in, find_files, is_paths, is_spooled
+from turnlens.formats.input_files import check_apart, find_files, is_paths, is_spooled, sidecars_in
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -212,7 +212,7 @@ def _read_into(cached: Path, files: list[Path], options: ReadingOptions, skipped
 
 
 def _cache_folder(files: list[Path], options: ReadingOptions) -> Path:
-    beside = {file for folder in {file.parent for file in files} for file in companions_in(folder)}  # such as splits
+    beside = {file for folder in {file.parent for file in files} for file in sidecars_in(folder)}  # such as splits
     states = [state for file in [*files, *sorted(beside - set(files))] for state in states_of(file)]
     # the names as given count too: they are in the ids and the skip summary
     key = json.dumps([_CACHE_VERSION, [*FORMATS], options.key, states, [shown(str(file)) for file in files]])

@@ -10,8 +10,8 @@ from typing_extensions import Unpack
 from turnlens.data.redaction import Redaction
 from turnlens.errors import ConversationError
 from turnlens.formats import FORMATS
+from turnlens.formats.columns import ColumnNames
 from turnlens.formats.columns import Columns as Columns
-from turnlens.formats.columns import GivenColumns
 from turnlens.formats.conversation_splitting import check_split_by
 from turnlens.formats.detection import detect_format
 from turnlens.formats.format import Format
@@ -42,7 +42,7 @@ class ReadOptions(TypedDict, total=False):
 
     format: str
     on_error: OnError
-    columns: GivenColumns | None
+    columns: ColumnNames | None
     redact: Redaction | str | None
     encoding: str | None
     split_by: str | None

@@ -26,11 +26,11 @@ _DISTINCTIVE = {
     "subtitles": "speech:SUBTITLES",
     "mbox": "mbox:FORMAT",
     "whatsapp": "whatsapp:FORMAT",
-    "chat": "chat:FORMAT",
+    "chat": "chat:CHAT",
 }
-_GENERAL = ("table", "pairs", "transcript")
+_GENERAL = {"table": "table:FORMAT", "pairs": "chat:PAIRS", "transcript": "transcript:FORMAT"}
 FORMATS: Table[Format] = Table(
     {name: f"{_HERE}.{place}" for name, place in _DISTINCTIVE.items()},
     "FORMATS",
-    last={name: f"{_HERE}.{name}:FORMAT" for name in _GENERAL},
+    last={name: f"{_HERE}.{place}" for name, place in _GENERAL.items()},
 )

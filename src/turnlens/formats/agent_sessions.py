@@ -58,9 +58,9 @@ def _claude_code(source: Source) -> Iterator[tuple[int, Any]]:
         tokens = {name: float(count) for name, count in usage(message).items() if count and is_new}
         item = {"role": record["type"], **message, "type": "message"}
         for call in _call(record["sessionId"], item, record.get("timestamp"), model=message.get("model"), **tokens):
-            for said in call["messages"] if record["type"] == "user" else ():
-                rest = "" if record.get("isCompactSummary") else _WRITTEN_BY_CLAUDE_CODE.sub("", said["content"])
-                said |= {"content": rest, "notice": said["content"]} if rest != said["content"] else {}
+            for message in call["messages"] if record["type"] == "user" else ():
+                rest = "" if record.get("isCompactSummary") else _WRITTEN_BY_CLAUDE_CODE.sub("", message["content"])
+                message |= {"content": rest, "notice": message["content"]} if rest != message["content"] else {}
             yield call
 
     return each_call(source, CLAUDE_CODE.layout, read)
@@ -90,7 +90,7 @@ _ITEMS = (
 
 
 def _is_written_by_codex(item: dict[str, Any]) -> bool:
-    """Whether Codex wrote a message in the name of the user."""
+    """Return whether Codex wrote a message in the name of the user."""
     content = item.get("content")
     text = content[0].get("text") if isinstance(content, list) and content and isinstance(content[0], dict) else None
     return item.get("role") == "user" and str(text or "").startswith(_WRITTEN_BY_CODEX)

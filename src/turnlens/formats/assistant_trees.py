@@ -34,8 +34,8 @@ def _chatgpt(raw: Any, source: Source) -> dict[str, Any] | None:
     nodes = record["mapping"]
     if not isinstance(nodes, dict):
         raise BadRow(f"found no object under 'mapping'; expected {CHATGPT.layout}")
-    said = _shown(nodes, "parent", record.get("current_node"))
-    messages = [_of_chatgpt(node["message"]) for node in said if node.get("message")]
+    shown = _shown(nodes, "parent", record.get("current_node"))
+    messages = [_of_chatgpt(node["message"]) for node in shown if node.get("message")]
     row = {"id": record.get("conversation_id") or record.get("id"), "title": record.get("title")}
     return _row({**row, "time": iso_time(record.get("create_time"))}, [message for message in messages if message])
 
@@ -100,10 +100,10 @@ def _open_webui(raw: Any, source: Source) -> dict[str, Any] | None:
     chat = record["chat"]
     history = chat.get("history") or {}
     messages = history.get("messages") or {message["id"]: message for message in chat.get("messages") or ()}
-    said = _shown(messages, "parentId", history.get("currentId", history.get("current_id")))
+    shown = _shown(messages, "parentId", history.get("currentId", history.get("current_id")))
     row = {"id": record.get("id"), "title": record.get("title") or chat.get("title")}
     row |= {"time": iso_time(record.get("created_at")), "model": next(iter(chat.get("models") or ()), None)}
-    return _row(row, [_rated(message, message.get("annotation"), message.get("timestamp")) for message in said])
+    return _row(row, [_rated(message, message.get("annotation"), message.get("timestamp")) for message in shown])
 
 
 def _librechat(raw: Any, source: Source | None) -> dict[str, Any] | None:
@@ -112,14 +112,14 @@ def _librechat(raw: Any, source: Source | None) -> dict[str, Any] | None:
         return record if record["messages"] else None
     messages = {message["messageId"]: message for message in _within(record["messages"])}
     last = max(messages, key=lambda name: str(messages[name].get("createdAt") or ""), default=None)
-    said = _shown(messages, "parentMessageId", last)
-    for message in said:
+    shown = _shown(messages, "parentMessageId", last)
+    for message in shown:
         message["role"] = "user" if message.get("isCreatedByUser") else "assistant"
         message["content"] = message.get("content") or message.get("text") or ""
     options = record.get("options") or {}
     row = {"id": record.get("conversationId"), "title": record.get("title"), "model": options.get("model")}
-    row["time"] = said[0].get("createdAt") if said else None
-    return _row(row, [_rated(message, message.get("feedback"), message.get("createdAt")) for message in said])
+    row["time"] = shown[0].get("createdAt") if shown else None
+    return _row(row, [_rated(message, message.get("feedback"), message.get("createdAt")) for message in shown])
 
 
 def _librechat_records(source: Source) -> Iterator[tuple[int, Any]]:
@@ -132,13 +132,13 @@ def _librechat_records(source: Source) -> Iterator[tuple[int, Any]]:
 
 def _librechat_message(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
     time, order = time_and_order(value_at(message, "createdAt.$date") or message.get("createdAt"))
-    session, said = str(message["conversationId"]), {**message, "messageId": str(message["messageId"])}
-    yield {"session": session, "trace": session, "order": order, "said": {**said, "createdAt": time}}
+    session, shown = str(message["conversationId"]), {**message, "messageId": str(message["messageId"])}
+    yield {"session": session, "trace": session, "order": order, "message": {**shown, "createdAt": time}}
 
 
 def _librechat_conversation(calls: list[Any]) -> dict[str, Any]:
-    said = [call["said"] for call in calls]
-    return _librechat({"conversationId": said[0]["conversationId"], "messages": said}, None) or {"messages": []}
+    shown = [call["message"] for call in calls]
+    return _librechat({"conversationId": shown[0]["conversationId"], "messages": shown}, None) or {"messages": []}
 
 
 def _within(messages: list[Message]) -> Iterator[Message]:
@@ -161,10 +161,10 @@ def _shown(nodes: dict[str, Message], parent: str, last: str | None) -> list[Mes
     return [nodes[name] for name in branch(last, parents)] if last is not None else []
 
 
-def _row(row: dict[str, Any], said: list[Message]) -> dict[str, Any] | None:
-    """The conversation; None where nothing was said."""
+def _row(row: dict[str, Any], shown: list[Message]) -> dict[str, Any] | None:
+    """The conversation; None for one without a text."""
     messages = []
-    for message in said:
+    for message in shown:
         files = message.pop("files", [])
         plain = dict(plain_message({name: value for name, value in message.items() if value is not None}))
         if files:

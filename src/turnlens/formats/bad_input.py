@@ -37,7 +37,7 @@ class TooLargeError(ValueError):
     """A line, cell or value above the limit. Whatever reads the file adds the place.
 
     Args:
-        what: What is too large.
+        subject: The part of the file that is too large.
         times: How many times the limit it may be.
     """
 
@@ -83,7 +83,7 @@ DAMAGE: dict[type[Exception], str] = {
 
 
 def damage_of(error: Exception) -> str:
-    """What the user is told of one of these errors."""
+    """Return the message for users of one of these errors."""
     return next(problem for kind, problem in DAMAGE.items() if isinstance(error, kind))
 
 
@@ -101,9 +101,9 @@ def parse_value(raw: Any) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        found = error.msg.removesuffix(" at")  # as in "Unterminated string starting at"
+        reason = error.msg.removesuffix(" at")  # as in "Unterminated string starting at"
         problem = (
-            f"malformed JSON ({found} at column {error.colno}); expected one JSON object on each line "
+            f"malformed JSON ({reason} at column {error.colno}); expected one JSON object on each line "
             "(where one takes several lines, name the file .json)"
         )
         raise BadRow(problem) from None

@@ -1,4 +1,4 @@
-"""Conversations out of calls to a language model, which each repeat what was said before.
+"""Conversations out of calls to a language model, which each repeat the history.
 
 A call is ``{"messages", …labels}`` with ``session``, ``trace`` and ``order`` (seconds), each perhaps None. Calls of one
 session are one conversation, those of one trace always. A call without a session continues the only one whose history
@@ -22,7 +22,7 @@ from turnlens.formats.source_file import ROWS_OF_A_FILE, Source
 
 Call = dict[str, Any]
 Messages = list[dict[str, Any]]
-# What of the calls of a session adds up.
+# Fields summed over a session's calls.
 SUMMED = ("calls", "branches", "errors", "input_tokens", "output_tokens", "cost", "latency")
 _FIRST = ("id", "time", "system", "model", "error")
 
@@ -47,9 +47,9 @@ insert into parents select number, retry, 0 from (
     ) as retry from alone failed where has_failed
 ) where retry is not null;
 insert or ignore into parents
-    select said.number, only.number, max(said.length) from said
+    select beginnings.number, only.number, max(beginnings.length) from beginnings
     join (select whole, min(number) as number from alone group by whole having count(*) = 1) only on whole = part
-    group by said.number;
+    group by beginnings.number;
 create index by_parent on parents (parent);
 """
 _CHAINS = """
@@ -88,8 +88,8 @@ def exchange(messages: Messages, answer: dict[str, Any] | None, time: str | None
         answer: The answer, if there was one.
         time: When the call began, which becomes the time of what is new: the answer, and what follows the one before.
     """
-    said = [n for n, message in enumerate(messages, start=1) if message["role"] == "assistant"]
-    old = said[-1] if said else 0
+    answered = [n for n, message in enumerate(messages, start=1) if message["role"] == "assistant"]
+    old = answered[-1] if answered else 0
     new = [*messages[old:], *([answer] if answer is not None else [])]
     return messages[:old] + [
         {**message, "time": time} if time and "time" not in message else message for message in new
@@ -121,7 +121,7 @@ def conversations(
         database.execute(
             "create table alone (number integer primary key, whole text, asked text, has_failed, time real, row text)"
         )
-        database.execute("create table said (number integer, part text, length integer)")
+        database.execute("create table beginnings (number integer, part text, length integer)")
         ordered = database.execute(
             "select first, places.session, trace, time, row from calls join places using (trace) "
             "order by first, time, number"
@@ -142,7 +142,7 @@ def conversations(
 
 
 def _once(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """What was delivered twice, which is alike in everything and has a time, only once."""
+    """Drop records that were delivered twice: alike in everything, and with a time."""
     kept: dict[Any, tuple[Any, ...]] = {}
     for place in rows:
         _, _, trace, time, row = place
@@ -166,19 +166,19 @@ def _conversation(rows: list[tuple[Any, ...]], of_trace: Callable[[list[Call]], 
 
 
 def _keep(database: sqlite3.Connection, number: int, time: float, row: Call) -> None:
-    """Keep a conversation without a session, by all that it says, by what it asks and by each answer it repeats."""
+    """Store a conversation without a session under digests of its whole, its question and each answer it repeats."""
     digest = blake2b((row.get("system") or "").encode("utf-8", "replace"), digest_size=16)
     parts = []
     for length, message in enumerate(row["messages"], start=1):
         digest.update(message_key(message).encode("utf-8", "replace"))
         parts.append((number, digest.hexdigest(), length))
-    repeated = [part for part, said in zip(parts[:-1], row["messages"]) if said["role"] == "assistant"]
-    database.executemany("insert into said values (?, ?, ?)", repeated)
-    said = [None, *(part for _, part, _ in parts)]
+    repeated = [part for part, message in zip(parts[:-1], row["messages"]) if message["role"] == "assistant"]
+    database.executemany("insert into beginnings values (?, ?, ?)", repeated)
+    digests = [None, *(part for _, part, _ in parts)]
     is_answered = bool(parts) and row["messages"][-1]["role"] == "assistant"
     has_failed = bool(row.get("errors")) and not is_answered
-    asked = said[-2] if is_answered else said[-1]
-    alone = (number, said[-1], asked, has_failed, time, json.dumps(row))
+    asked = digests[-2] if is_answered else digests[-1]
+    alone = (number, digests[-1], asked, has_failed, time, json.dumps(row))
     database.execute("insert into alone values (?, ?, ?, ?, ?, ?)", alone)
 
 
@@ -260,7 +260,7 @@ def opinions(scores: Any) -> dict[str, Any]:
 
 
 def thumb(rating: Any) -> str | None:
-    """A thumb up or down, however it is written, as ``positive`` or ``negative``."""
+    """Return ``positive`` or ``negative`` for a thumb up or down in any notation."""
     if isinstance(rating, str):
         rating = {"thumbsup": 1, "up": 1, "good": 1, "true": 1, "like": 1}.get(rating.lower().replace("_", ""), -1)
     return None if not isinstance(rating, int | float) else "positive" if rating > 0 else "negative"

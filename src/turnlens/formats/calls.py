@@ -104,10 +104,10 @@ def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
     system, messages = asked(request)
     response, metadata = whole(response), _metadata(record, request)
     time, order = time_and_order(_noted_time(record) or _noted_time(response))
-    error, said = _error(record, response), answer(response)
-    if error and (_has_failed(record) or said == {"role": "assistant", "content": ""}):
-        said = None
-    messages = exchange(messages, said, time)
+    error, reply = _error(record, response), answer(response)
+    if error and (_has_failed(record) or reply == {"role": "assistant", "content": ""}):
+        reply = None
+    messages = exchange(messages, reply, time)
     numbers = {ours: _number(record, names) for ours, names in _NUMBERS.items()}
     counted = {name: float(count) for name, count in usage(response).items() if count is not None}
     call = {
@@ -132,7 +132,7 @@ def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
 
 
 def _error(record: dict[str, Any], response: Any) -> Any:
-    """What the log says of an error of the call; None where there was none."""
+    """Return the error that the log has for the call, or None."""
     told = record.get("error") or record.get("error_str") or value_at(response, "error")
     return told or (f"HTTP {_number(record, _STATUSES):.0f}" if _has_failed(record) else None)
 
@@ -178,9 +178,9 @@ def _metadata(record: dict[str, Any], request: dict[str, Any]) -> list[dict[str,
 def _told(
     record: dict[str, Any], request: dict[str, Any], metadata: list[dict[str, Any]], flat: tuple[str, str] | None
 ) -> dict[str, Any]:
-    """What an application says of its calls: who asks, and what it keeps as metadata, such as a team or a version.
+    """Labels that an application gives its calls: the user, and metadata such as a team or a version.
 
-    Where the columns ``flat`` hold what was asked and answered, it says so in all other columns, too.
+    Where the columns ``flat`` hold the question and the answer, all other columns are labels, too.
     """
     told = {name: value for name, value in record.items() if name not in {*flat, *_KNOWN}} if flat else {}
     told |= {name: place[name] for place in (request, record) for name in _USERS if place.get(name)}
@@ -190,7 +190,7 @@ def _told(
 
 
 def _first_of_chain(request: dict[str, Any], response: Any, length: int, firsts: dict[str, str]) -> str | None:
-    """The conversation of a call of Responses that sends no history: its id, or that of the first call it goes back to.
+    """Return the conversation of a call of Responses without a history: its id, or that of the first call of its chain.
 
     Args:
         request: The request, which names the response before it.
@@ -215,13 +215,13 @@ def _number(record: dict[str, Any], names: tuple[str, ...]) -> float | None:
 
 
 def _flat_names(keys: Collection[str]) -> tuple[str, str] | None:
-    """The columns that hold what was asked and what was answered."""
+    """Return the columns of the question and the answer."""
     asked, answered = (next((name for name in names if name in keys), None) for names in (_FLAT_ASKED, _FLAT_ANSWERED))
     return None if asked is None or answered is None or not set(_NOT_FLAT).isdisjoint(keys) else (asked, answered)
 
 
 def _is_flat(head: Head, whens: Collection[str]) -> bool:
-    """Whether rows are such calls.
+    """Return whether rows are calls with the question and the answer in plain columns.
 
     Args:
         head: The beginning of the file.
@@ -235,7 +235,7 @@ def _is_flat(head: Head, whens: Collection[str]) -> bool:
 
 
 def _flat_bodies(record: dict[str, Any], names: tuple[str, str]) -> tuple[dict[str, Any], Any] | None:
-    """The request and the response, in the layout of Chat Completions; None where what was asked is a body itself.
+    """The request and the response, in the layout of Chat Completions; None where the question is a body itself.
 
     Args:
         record: The record.
@@ -255,14 +255,14 @@ def _flat_bodies(record: dict[str, Any], names: tuple[str, str]) -> tuple[dict[s
 
 
 def convert(raw: Any, source: Source) -> dict[str, Any] | None:
-    """The conversation; None where nothing was asked."""
+    """The conversation; None for one without messages."""
     if isinstance(raw, BadRow):
         raise raw
     return raw if raw["messages"] else None
 
 
 def matches(head: Head) -> bool:
-    """Names of one log together, with a body that is a request's; where the bodies are text, the names are enough."""
+    """Match the names of one log with the body of a request; where bodies are text, the names are enough."""
     keys = head.inner.get("data") or head.keys
     if keys >= _LITELLM or {"request_body", "response_body"} <= keys:
         return True
@@ -286,5 +286,5 @@ FORMAT = Format(
     records=records,
     convert=convert,
     matches=matches,
-    goes_on=True,
+    spans_files=True,
 )

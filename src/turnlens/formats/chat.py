@@ -2,21 +2,25 @@
 
 JSONL, JSON or Parquet, each row an object with ``messages``, or the bare list of them. A JSON file may also be one
 object with all rows under ``conversations``, or the messages of a single conversation: ``[{"role", "content"}, …]``.
-LMSYS-Chat-1M and WildChat have them under ``conversation``. The id of a row
-without ``id`` is its ``conversation_id``, ``thread_id``, …; messages that have one each are a table.
+LMSYS-Chat-1M and WildChat have them under ``conversation``. The id of a row without ``id`` is its ``conversation_id``,
+``thread_id``, …; messages that have one each are a table. Rows that hold one question and one answer are ``pairs``:
+fine-tuning rows of OpenAI and TRL (``prompt`` and ``completion``, ``chosen``), OpenAI's preferences (``input``,
+``preferred_output``), Alpaca (``instruction``, ``input``, ``output``), Dolly (``context``, ``response``), and
+``question``, ``answer``.
 
 ``content`` may be a list of parts (see `turnlens.formats.message_layouts`): texts are joined; images, audio, files,
-tool calls and their results, refusals and thoughts become labels. It may be missing from messages that say something by
-such a label only, whose text is then empty. When it was said (``timestamp``, ``sent at``, …) becomes the
-label ``time``, if it can be read as a time.
+tool calls and their results, refusals and thoughts become labels. It may be missing from messages that have such a
+label, whose text is then empty. The time of a message (``timestamp``, ``sent at``, …) becomes the label ``time``, if it
+can be read as a time.
 
 Sources: https://platform.openai.com/docs/api-reference/fine-tuning/chat-input and …/docs/api-reference/chat,
-https://docs.anthropic.com/en/api/messages, https://huggingface.co/docs/transformers/chat_templating.
+https://docs.anthropic.com/en/api/messages, https://huggingface.co/docs/transformers/chat_templating,
+https://huggingface.co/docs/trl/dataset_formats, https://github.com/tatsu-lab/stanford_alpaca.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -28,16 +32,26 @@ from turnlens.formats.columns import conversation_field, joined_time, time_field
 from turnlens.formats.conversation_snapshots import last_snapshots
 from turnlens.formats.file_head import object_head
 from turnlens.formats.format import Format, Head
-from turnlens.formats.message_layouts import SAID_OTHERWISE, parsed, plain_message, with_system
+from turnlens.formats.message_layouts import INSTEAD_OF_TEXT, parsed, plain_message, with_system
 from turnlens.formats.message_times import DateOrder, moment
 from turnlens.formats.model_bodies import answer
 from turnlens.formats.source_file import Source
 
 _ANSWERS = ("response", "completion")
+_PAIRS = (
+    ("prompt", "completion"),
+    ("prompt", "response"),
+    ("prompt", "chosen"),
+    ("input", "preferred_output"),
+    ("instruction", "output"),
+    ("instruction", "response"),
+    ("question", "answer"),
+)
+_FURTHER_INPUT = ("input", "context")  # what an instruction is about
 # Messages of any layout that `plain_message` knows have one of these, and so has a conversation in a collection.
 _OF_A_MESSAGE = {"role", "content", "value", "parts", "data", "kwargs", "message", "message.role", "messages"}
 _OF_A_MESSAGE |= {"conversation", "conversations"}
-_MESSAGE_KEYS = {"role", "content", "name", "tool_call_id", "timestamp", "time", "annotations", *SAID_OTHERWISE}
+_MESSAGE_KEYS = {"role", "content", "name", "tool_call_id", "timestamp", "time", "annotations", *INSTEAD_OF_TEXT}
 
 
 def records(source: Source) -> Iterator[tuple[int, Any]]:
@@ -61,7 +75,7 @@ def _rows(source: Source) -> Iterator[tuple[int, Any]]:
 
 
 def convert(raw: Any, source: Source) -> dict[str, Any]:
-    """Renames ShareGPT's keys and roles, and makes contents given in parts texts and labels."""
+    """Rename ShareGPT's keys and roles, and turn contents of parts into texts and labels."""
     raw = parse_value(raw)
     row = {"messages": list(map(parse_value, raw))} if isinstance(raw, list) else parse_record(raw)
     name = next((name for name in ("conversations", "conversation") if name in row), None)
@@ -78,17 +92,17 @@ def convert(raw: Any, source: Source) -> dict[str, Any]:
 
 
 def _with_answer(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with the answer among its messages, where that is beside a history that does not end with one."""
+    """Append the answer that stands beside a history without one."""
     name = next((name for name in _ANSWERS if row.get(name)), None)
-    given = row.get(name or "")
-    if isinstance(given, str) or (isinstance(given, dict) and "choices" in given):  # a body of Chat Completions
-        given = answer(given)
-    if not row["messages"] or _is_answer(row["messages"][-1]) or not isinstance(given, dict):
+    beside = row.get(name or "")
+    if isinstance(beside, str) or (isinstance(beside, dict) and "choices" in beside):  # a body of Chat Completions
+        beside = answer(beside)
+    if not row["messages"] or _is_answer(row["messages"][-1]) or not isinstance(beside, dict):
         return row
-    (said,) = plain_messages([given])
-    if not _is_whole(said) or said["role"] != "assistant" or message_key(said) == message_key(row["messages"][-1]):
+    (reply,) = plain_messages([beside])
+    if not _is_whole(reply) or reply["role"] != "assistant" or message_key(reply) == message_key(row["messages"][-1]):
         return row
-    return {key: value for key, value in row.items() if key != name} | {"messages": [*row["messages"], said]}
+    return {key: value for key, value in row.items() if key != name} | {"messages": [*row["messages"], reply]}
 
 
 def _is_answer(message: dict[str, Any]) -> bool:
@@ -100,13 +114,13 @@ def _is_whole(message: Any) -> bool:
 
 
 def plain_messages(messages: list[Any]) -> list[Any]:
-    """Messages of ``role`` and ``content`` from any of the layouts; what is no message stays as it is."""
+    """Messages of ``role`` and ``content`` from any of the layouts; anything else stays as it is."""
     plain = [plain_message(message) if isinstance(message, dict) else message for message in messages]
     return list(_timed(plain)) if any(isinstance(message, dict) and len(message) > 2 for message in plain) else plain
 
 
 def _timed(messages: list[Any]) -> Iterator[Any]:
-    """Messages whose times, under whatever name, are the label ``time``, or ``start`` where no day is given."""
+    """Messages with their times, under any name, as the label ``time``, or ``start`` where there is no day."""
     fields = [time_fields(tuple(message)) if isinstance(message, dict) else () for message in messages]
     times = [
         joined_time(message[name] for name in names) if names else None for message, names in zip(messages, fields)
@@ -144,7 +158,7 @@ def _are_only_a_messages(keys: frozenset[str]) -> bool:
 
 
 def matches(head: Head) -> bool:
-    """Either key is enough: ``messages``, or ShareGPT's ``conversations``; or rows are messages, or lists of them."""
+    """Match ``messages``, ShareGPT's ``conversations``, and rows that are messages or lists of them."""
     is_list = _is_message(head.inner.get("", frozenset()))
     is_list |= _is_message(head.inner.get("conversation", frozenset()))
     named = [name for name in ("messages", "conversations") if name in head.keys]
@@ -152,11 +166,48 @@ def matches(head: Head) -> bool:
     return has_messages or is_list or _are_only_a_messages(head.keys)
 
 
-FORMAT = Format(
+def _pair_conversation(raw: Any, source: Source) -> dict[str, Any]:
+    """Two messages, or as many as the lists have; an instruction's input follows it after a blank line."""
+    row = parse_record(raw)
+    pair = _pair(row)
+    if pair is None:
+        raise KeyError(" and ".join(_PAIRS[0]))
+    asked, answered = (
+        _pair_messages(row.pop(pair[0]), "user", pair[0]),
+        _pair_messages(row.pop(pair[1]), "assistant", pair[1]),
+    )
+    if pair[0] == "instruction":
+        further = [row.pop(name) for name in _FURTHER_INPUT if isinstance(row.get(name), str)]
+        asked[-1]["content"] = "\n\n".join(filter(None, [asked[-1]["content"], *further]))
+    return {**row, "messages": [*asked, *answered]}
+
+
+def _pair(keys: Collection[str]) -> tuple[str, str] | None:
+    return next((pair for pair in _PAIRS if pair[0] in keys and pair[1] in keys), None)
+
+
+def _pair_messages(value: Any, role: str, key: str) -> list[Any]:
+    if isinstance(value, str):
+        return [{"role": role, "content": value}]
+    messages = value.get("messages") if isinstance(value, dict) else value
+    if not isinstance(messages, list) or not messages:
+        raise BadRow(f"found no text under {key!r}; expected one, or a list of messages")
+    return plain_messages(messages)
+
+
+CHAT = Format(
     name="chat",
     description="chat messages as JSONL, JSON or Parquet (OpenAI, Anthropic, Hugging Face, ShareGPT)",
     layout='{"id": "…", "messages": [{"role": "user", "content": "…"}, …], …labels} in each row',
     records=records,
     convert=convert,
     matches=matches,
+)
+PAIRS = Format(
+    name="pairs",
+    description="prompts and completions, instructions and outputs, questions and answers",
+    layout="two columns: " + ", or ".join(" and ".join(pair) for pair in _PAIRS),
+    records=Source.records,
+    convert=_pair_conversation,
+    matches=lambda head: _pair(head.keys) is not None,
 )

@@ -1,4 +1,4 @@
-"""Guessing by its name and values what a column holds: a score above 0 means that it may."""
+"""Guesses of a column's meaning by its name and values: a score above 0 means that it may fit."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ def ranked(fields: Fields, score: Callable[[str, list[Any]], float]) -> dict[str
 
 
 def is_json(values: list[Any]) -> bool:
-    """Whether most of the texts are JSON."""
-    given = [value for value in values if isinstance(value, str) and value]
-    return bool(given) and mean(value.startswith(("{", "[")) for value in given) > 0.5
+    """Return whether most of the texts are JSON."""
+    filled = [value for value in values if isinstance(value, str) and value]
+    return bool(filled) and mean(value.startswith(("{", "[")) for value in filled) > 0.5
 
 
 def hinted(name: str, meaning: str) -> bool:
-    """Whether a word of the name hints at the meaning."""
+    """Return whether a word of the name hints at the meaning."""
     return bool({*plain_name(name).split("_"), *words_of(name)} & set(_HINTS[meaning].split()))
 
 
 def text_score(name: str, values: list[Any]) -> float:
-    """Texts are long, differ, and have spaces or letters of scripts that need none."""
+    """Score a column of texts: they are long, differ, and have spaces or letters of scripts that need none."""
     if not values or not all(isinstance(value, str) for value in values):
         return 0
     if _share(values, lambda value: " " in value or bool(re.search(r"[^\W\d_a-zA-Z]{2}", value))) < 0.3:
@@ -65,7 +65,7 @@ def text_score(name: str, values: list[Any]) -> float:
 
 
 def time_score(name: str, values: list[Any]) -> float:
-    """Times are written in a usual way, or as numbers in a column that is named after time."""
+    """Score a column of times: written in a usual way, or as numbers in a column that is named after time."""
     if not values:
         return 0
     sample = values[:_SAMPLE]
@@ -78,9 +78,9 @@ def time_score(name: str, values: list[Any]) -> float:
 def likeliest_time(fields: Fields) -> tuple[str, ...]:
     """The column that is likeliest to hold times, together with its other half if it has days or times of day alone."""
     times = [*ranked(fields, time_score)]
-    given = {name: [value for value in fields[name] if value not in (None, "")] for name in times}
-    days = [name for name in times if all(map(_is_day, given[name][:_SAMPLE]))]
-    clocks = [name for name in times if _are_clocks(given[name]) and not _are_durations(name, given[name])]
+    filled = {name: [value for value in fields[name] if value not in (None, "")] for name in times}
+    days = [name for name in times if all(map(_is_day, filled[name][:_SAMPLE]))]
+    clocks = [name for name in times if _are_clocks(filled[name]) and not _are_durations(name, filled[name])]
     if days and clocks and times[0] in (days[0], clocks[0]):
         return days[0], clocks[0]
     return tuple(times[:1])
@@ -91,7 +91,7 @@ def _is_day(value: Any) -> bool:
 
 
 def _are_clocks(values: list[Any]) -> bool:
-    """Whether all values are like 08:48, or all like 08:48:49."""
+    """Return whether all values are like 08:48, or all like 08:48:49."""
     parts = {minutes_of(value)[1] if isinstance(value, str) else 0 for value in values}
     return len(parts) == 1 and 0 not in parts
 
@@ -110,7 +110,7 @@ def _moment_kind(value: Any) -> str | None:
 
 
 def conversation_score(name: str, values: list[Any]) -> float:
-    """Ids of conversations are short, many are different, are no times, and repeat, most often in the next row."""
+    """Score a column of conversation ids: short, many, no times, and repeated, most often in the next row."""
     kinds = len(set(map(str, values)))
     if kinds < 2 or _longest(values) > 80 or all(_moment_kind(value) == "time" for value in values[:_SAMPLE]):
         return 0
@@ -121,7 +121,7 @@ def conversation_score(name: str, values: list[Any]) -> float:
 
 
 def speaker_score(name: str, values: list[Any], ids: list[Any]) -> float:
-    """Speakers are few, short, and change within a conversation."""
+    """Score a column of speakers: few, short, and changing within a conversation."""
     if not values or _longest(values) > 60:
         return 0
     kinds = len(set(map(str, values)))
@@ -135,14 +135,14 @@ def speaker_score(name: str, values: list[Any], ids: list[Any]) -> float:
 
 
 def id_score(name: str, values: list[Any]) -> float:
-    """If every record is a whole conversation, no id occurs twice."""
+    """Score a column of ids where every record is a whole conversation: none occurs twice."""
     if not values or len(set(map(str, values))) < len(values) or _longest(values) > 80:
         return 0
     return 2 * hinted(name, "id") + hinted(name, "conversation") - name.count(".") / 2
 
 
 def lacks_header(rows: Iterable[Any]) -> bool:
-    """Whether the names of a table's columns are a first row of messages.
+    """Return whether the names of a table's columns are a first row of messages.
 
     Such names are values: they are times or numbers, or return below, as ids of conversations and speakers do. A single
     one may be a name, too: a column ``agent`` of who speaks.

@@ -1,4 +1,4 @@
-"""Understanding the headings of columns by their words."""
+"""The meaning of column headings by their words."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def plain_name(name: str) -> str:
 
 
 def is_place(name: str) -> bool:
-    """Whether a column holds the place of a message in its conversation."""
+    """Return whether a column holds the place of a message in its conversation."""
     return plain_name(name) in PLACES.split()
 
 
@@ -60,7 +60,7 @@ def words_of(name: str) -> frozenset[str]:
 
 
 def tells_when(name: str) -> bool:
-    """Whether the words of a heading say when something was said.
+    """Return whether the words of a heading say when a message was sent.
 
     >>> [name for name in ("Sent at", "Created (UTC)", "Gesendet am", "发送时间", "Message", "On") if tells_when(name)]
     ['Sent at', 'Created (UTC)', 'Gesendet am', '发送时间']
@@ -71,7 +71,7 @@ def tells_when(name: str) -> bool:
 
 
 def tells_which_day(name: str) -> bool:
-    """Whether the words of a heading say on which day something was said, and not only when in a conversation.
+    """Return whether the words of a heading say on which day a message was sent, and not only when in a conversation.
 
     >>> [name for name in ("Created", "Datum", "Time", "Timestamp") if tells_which_day(name)]
     ['Created', 'Datum']
@@ -80,17 +80,17 @@ def tells_which_day(name: str) -> bool:
 
 
 def is_date(name: str) -> bool:
-    """Whether a heading is a word for a day."""
+    """Return whether a heading is a word for a day."""
     return bool(words_of(name)) and words_of(name) <= _DATES
 
 
 def is_clock(name: str) -> bool:
-    """Whether a heading is a word for a time of day."""
+    """Return whether a heading is a word for a time of day."""
     return bool(words_of(name)) and words_of(name) <= _CLOCKS
 
 
 def tells_how_long(name: str) -> bool:
-    """Whether the words of a heading, or its unit, say how long something took.
+    """Return whether the words of a heading, or its unit, say how long something took.
 
     >>> [name for name in ("AHT", "Gesprächsdauer", "Zeit (mm:ss)", "Zeit", "Sent at") if tells_how_long(name)]
     ['AHT', 'Gesprächsdauer', 'Zeit (mm:ss)']

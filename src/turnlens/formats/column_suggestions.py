@@ -1,4 +1,4 @@
-"""Describing a file of unknown layout, and finding the columns that read it, by trying them."""
+"""Suggestions of columns for a file of unknown layout: the first candidates that read it well."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Layout:
 
     Args:
         examples: Each column, or path of a nested field, and a value of it. ``comments[].body`` is in a list.
-        columns: Those that read it, as was tried; ``None`` where none were found that read it well.
+        columns: The ones that read it, as was tried; ``None`` if none read it well.
         first: The first conversation that they give.
         skips: They read all but a few rows, which are bad.
         sure: The names of the columns say so, too, and no other column comes near; see `_is_sure`.
-        problem: Where none were found: what is wrong with the likeliest.
+        problem: If there are none: the problem of the likeliest.
     """
 
     examples: dict[str, str]
@@ -84,7 +84,7 @@ def look_at(source: Source) -> Layout:
 
 
 def _is_sure(columns: Columns, fields: Fields) -> bool:
-    """Whether columns of a table are named after what they hold, and fit clearly better than all others."""
+    """Return whether columns of a table are named after what they hold, and fit clearly better than all others."""
     ids = fields.get(columns.conversation or "", [])
     scores: dict[str, Callable[[str, list[Any]], float]] = {
         "conversation": conversation_score,
@@ -108,12 +108,12 @@ def _left_out(columns: Columns, every: Fields) -> str:
     texts = every.get(f"{path}{columns.text}", [])
     read = {_letters(value) for value in [*texts, *every.get(f"{path}{columns.answer}", [])]}
     for name, values in every.items():
-        given = [value for value in values if value not in (None, "")]
-        is_text = text_score(name, given) >= _LONG_TEXT and len(given) > len(values) / 5
+        filled = [value for value in values if value not in (None, "")]
+        is_text = text_score(name, filled) >= _LONG_TEXT and len(filled) > len(values) / 5
         if name in used or not is_text or hinted(name.split(".")[-1], "about"):
             continue
-        varies = len(set(given)) / len(given) > len(set(texts)) / max(len(texts), 1) / 2
-        if varies and mean(_letters(value) not in read for value in given) > 0.2:
+        varies = len(set(filled)) / len(filled) > len(set(texts)) / max(len(texts), 1) / 2
+        if varies and mean(_letters(value) not in read for value in filled) > 0.2:
             return f"the texts of {name!r} would not be messages"
     return ""
 
@@ -124,7 +124,7 @@ def _letters(value: Any) -> str:
 
 
 def _tried(columns: Columns, records: Records) -> tuple[dict[str, Any] | None, bool, str]:
-    """The first conversation that columns give, whether bad rows must be skipped, and what is wrong with them."""
+    """The first conversation that columns give, whether bad rows must be skipped, and the problem of the columns."""
     chosen = nested(columns) if columns.messages else table_of(columns)
     rows, bad = [], []
     with tempfile.TemporaryDirectory(prefix="turnlens-") as folder:

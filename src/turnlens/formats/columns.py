@@ -1,4 +1,4 @@
-"""Which columns of a table, or fields of nested records, hold the conversation, the speaker, the text and the time."""
+"""The columns of a table, or fields of nested records, with the conversation, the speaker, the text and the time."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Columns:
 
     Args:
         conversation: The conversation's id.
-        speaker: Who says the message.
-        text: What is said.
-        time: When it is said, or the message's place in the conversation; two columns are given as ``date+time``.
+        speaker: The speaker of the message.
+        text: The text of the message.
+        time: The time of the message, or its place in the conversation; two columns are named as ``date+time``.
         messages: If a record is a whole conversation: the list of its messages. Speaker, text and time are then fields
             of a message.
-        answer: What is answered, if a row holds both: then ``text`` is the user's, and no column names the speaker.
+        answer: The answer, if a row holds both: then ``text`` is the user's, and no column names the speaker.
         ignore: The columns that are not read at all.
         time_is_guessed: The time was guessed from the words of its heading, and may turn out not to be a time.
     """
@@ -59,19 +59,19 @@ class Columns:
             raise ValueError("columns: a row with an answer is by the user and the assistant; leave out the speaker")
 
     @classmethod
-    def of(cls, given: GivenColumns) -> Columns:
+    def of(cls, chosen: ColumnNames) -> Columns:
         """Columns as a user gives them: as text for `parse`, or as a mapping such as ``{"text": "body"}``.
 
         Raises:
             ValueError: As for `parse`, or it is neither.
         """
-        if isinstance(given, Columns):
-            return given
-        if isinstance(given, str):
-            return cls.parse(given)
-        if not isinstance(given, Mapping):
-            raise ValueError(f"columns: found {given!r:.60}; expected a text or a mapping, such as {{'text': 'body'}}")
-        columns = dict(given)
+        if isinstance(chosen, Columns):
+            return chosen
+        if isinstance(chosen, str):
+            return cls.parse(chosen)
+        if not isinstance(chosen, Mapping):
+            raise ValueError(f"columns: found {chosen!r:.60}; expected a text or a mapping, such as {{'text': 'body'}}")
+        columns = dict(chosen)
         ignored = columns.pop("ignore", ())
         for meaning, name in columns.items():
             if meaning not in _MEANINGS or not isinstance(name, str):
@@ -102,9 +102,9 @@ class Columns:
         return cls(**columns)
 
     def __str__(self) -> str:
-        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name in _MEANINGS}
-        given["ignore"] = ",".join(self.ignore)
-        return ",".join(f"{meaning}={name}" for meaning, name in given.items() if name)
+        chosen = {field.name: getattr(self, field.name) for field in fields(self) if field.name in _MEANINGS}
+        chosen["ignore"] = ",".join(self.ignore)
+        return ",".join(f"{meaning}={name}" for meaning, name in chosen.items() if name)
 
     @property
     def times(self) -> tuple[str, ...]:
@@ -117,13 +117,13 @@ class Columns:
         return tuple(name for name in (self.speaker, self.text, self.answer, *self.times) if name)
 
 
-NOT_GIVEN = Columns()
+NO_COLUMNS = Columns()
 # Columns as users give them.
-GivenColumns: TypeAlias = Columns | Mapping[str, Any] | str
+ColumnNames: TypeAlias = Columns | Mapping[str, Any] | str
 
 
 def is_id(name: str) -> bool:
-    """Whether a column's name says that it holds ids. Messages are ordered by ids only if these are numbers."""
+    """Return whether a column's name says that it holds ids. Messages are ordered by ids only if these are numbers."""
     return plain_name(name) in _IDS
 
 
@@ -133,50 +133,50 @@ def conversation_field(names: Iterable[str]) -> str | None:
 
 
 def columns_known(names: Iterable[str]) -> bool:
-    """Whether the names alone say which columns hold the conversation, the speaker and the text."""
+    """Return whether the names alone say which columns hold the conversation, the speaker and the text."""
     plain = {plain_name(name) for name in names}
     return all(any(plain & set(group.split()) for group in groups) for groups in _NAMES.values())
 
 
 def find_columns(
-    names: Iterable[str], given: Columns, *, whole_conversations: bool = False, example: dict[str, Any] | None = None
+    names: Iterable[str], chosen: Columns, *, whole_conversations: bool = False, example: dict[str, Any] | None = None
 ) -> Columns:
     """Find the columns: those that the user named, and the others by their usual names.
 
-    If the text is given and there is no speaker, each row is a text of its own, such as an answer to a survey.
+    If the text is named and there is no speaker, each row is a text of its own, such as an answer to a survey.
 
     Args:
         names: All columns of a table, or the fields of a message.
-        given: What the user said.
+        chosen: The columns that the user named.
         whole_conversations: The names are fields of a message, so the conversation needs no column.
         example: A row. A column that is only guessed to hold times must hold a time in this row.
 
     Raises:
         ValueError: A column is missing, or several columns could be meant.
     """
-    names = [name for name in names if name not in given.ignore]
+    names = [name for name in names if name not in chosen.ignore]
     columns: dict[str, Any] = {}
     for meaning, groups in _NAMES.items():
-        columns[meaning] = getattr(given, meaning)
-        is_found = columns[meaning] is not None or (meaning == "speaker" and given.answer is not None)
+        columns[meaning] = getattr(chosen, meaning)
+        is_found = columns[meaning] is not None or (meaning == "speaker" and chosen.answer is not None)
         if not is_found and not (whole_conversations and meaning == "conversation"):
             columns[meaning] = _only_one(meaning, groups, names)
     has_sides = columns["speaker"] is not None or whole_conversations
-    are_texts = given.answer is not None or (given.text is not None and not has_sides)
+    are_texts = chosen.answer is not None or (chosen.text is not None and not has_sides)
     for meaning in () if are_texts else ("conversation", "speaker", "text"):
         if columns[meaning] is None and not (whole_conversations and meaning == "conversation"):
             raise _missing(meaning, names)
-    taken = {name for name in (*columns.values(), given.answer, given.time) if name}
+    taken = {name for name in (*columns.values(), chosen.answer, chosen.time) if name}
     free = [name for name in names if name not in taken]
-    time = given.time or _known(free, TIMES)
+    time = chosen.time or _known(free, TIMES)
     guess = _guessed_time(free, example or {}) if time is None else None
     time = time or guess or _known(free, PLACES)
     return Columns(
         **columns,
-        answer=given.answer,
+        answer=chosen.answer,
         time=time,
-        messages=given.messages,
-        ignore=given.ignore,
+        messages=chosen.messages,
+        ignore=chosen.ignore,
         time_is_guessed=guess is not None,
     )
 

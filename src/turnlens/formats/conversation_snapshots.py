@@ -1,4 +1,4 @@
-"""Rows that are snapshots of one growing conversation, as assistants log them: each holds all that was said so far.
+"""Rows that are snapshots of one growing conversation, as assistants log them: each holds the whole history.
 
 Only rows that share the id of a conversation are compared; where no column is named so, the ``id`` is it if it returns
 among the first rows, as in requests of Vercel's AI SDK. One whose messages another repeats and continues is part of
@@ -37,7 +37,7 @@ select conversation, number, row from many join rows using (conversation) order 
 def last_snapshots(
     rows: Iterator[tuple[int, Any]], convert: Callable[[Row], Row], answers: tuple[str, ...]
 ) -> Iterator[tuple[int, Any]]:
-    """The rows without those that others continue: without an id, with one of their own, and with a shared one.
+    """Return the rows that no other row continues: those without an id, with one of their own, and with a shared one.
 
     They wait in a temporary file, so that memory does not grow with the number of rows.
 
@@ -70,7 +70,7 @@ def last_snapshots(
 
 
 def _until_damage(rows: Iterator[tuple[int, Any]], damage: list[Exception]) -> Iterator[tuple[int, Any]]:
-    """The rows before what cannot be read, as at the end of a file that is cut off; the problem goes to ``damage``."""
+    """Return the rows before the damage of a file that is cut off; the problem goes to ``damage``."""
     try:
         yield from rows
     except (*OTHER_LAYOUT, ConversationError, EOFError, OSError, zlib.error) as problem:
@@ -102,7 +102,7 @@ def _joined(
     for place in sorted(range(len(rows)), key=lambda place: (lengths[place], place), reverse=True):
         for beginning in beginnings[place]:
             longest.setdefault(beginning, place)
-    into = [longest[said[-1]] if said else place for place, said in enumerate(beginnings)]
+    into = [longest[digests[-1]] if digests else place for place, digests in enumerate(beginnings)]
     if all(lengths[place] == lengths[other] for place, other in enumerate(into)):
         return rows  # nothing grows
     kept: dict[int, tuple[int, Row]] = {}
@@ -116,7 +116,7 @@ def _joined(
 
 
 def _beginnings(row: Row, convert: Callable[[Row], Row]) -> list[bytes]:
-    """A digest of each beginning of what is said in a row; none for one that cannot be read."""
+    """A digest of each beginning of a row's messages; none for a row that cannot be read."""
     digest = blake2b(digest_size=16)
     digests = []
     try:

@@ -1,4 +1,4 @@
-"""Splitting one long chat into several conversations, by day or at long pauses."""
+"""The parts of one long chat: conversations by day, or between long pauses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check_split_by(split_by: str | None) -> None:
 def parts_of(row: dict[str, Any], split_by: str) -> Iterator[dict[str, Any]]:
     """The conversations that a checked one is split into, each with the day, or its number, in its id.
 
-    Messages without a time stay with what was said before them.
+    Messages without a time stay with those before them.
 
     Raises:
         BadRow: No message has a time.
@@ -45,7 +45,7 @@ def parts_of(row: dict[str, Any], split_by: str) -> Iterator[dict[str, Any]]:
 
 
 def _time(message: dict[str, Any]) -> datetime | None:
-    """When a message was said; without a zone as the clock of its place showed it."""
+    """The time of a message; without a zone as the clock of its place showed it."""
     try:
         return datetime.fromisoformat(message.get("time") or "")
     except (TypeError, ValueError):

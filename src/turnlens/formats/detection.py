@@ -1,4 +1,4 @@
-"""Detecting the format of a file from its beginning."""
+"""Detection of a file's format from its beginning."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class UnknownLayout(ConversationError):
 
     Args:
         source: The file.
-        head: What it begins with.
+        head: Its beginning.
     """
 
     def __init__(self, source: Source, head: Head) -> None:

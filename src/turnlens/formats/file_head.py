@@ -1,4 +1,4 @@
-"""Looking at the beginning of a file."""
+"""The beginning of a file, and the records of pages: JSON objects of an API whose records are a list in them."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ _KNOWN_PAGES = (*_PAGES, "messages", "conversations", "events", "chats.list", "_
 def page_records(source: Source, page: str) -> Iterator[tuple[int, Any]]:
     """The records of a page."""
     path = tuple(page.split("."))
-    found = (value for _, (keys, value) in source.json_members(len(path) + 1) if keys == path)
-    yield from enumerate(found, start=1)
+    records = (value for _, (keys, value) in source.json_members(len(path) + 1) if keys == path)
+    yield from enumerate(records, start=1)
 
 
 def pages_in(head: Head) -> Iterator[tuple[str, frozenset[str]]]:
-    """Where the first object of a file may keep records, with the keys of the first one; none if they are not known."""
+    """Return the places at which a file's first object may keep records, with the keys of the first record."""
     for page in _KNOWN_PAGES:
         outer, _, inner = page.partition(".")
         if inner in head.inner.get(outer, ()) if inner else outer in head.inner:

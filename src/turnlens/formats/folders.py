@@ -1,4 +1,4 @@
-"""Folders that are read as one source: the channels of a Slack export, whose threads go on from file to file."""
+"""Folders that are read as one source (channels of a Slack export), and zip files, unpacked into a temporary folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OTHERS = ("integration_logs.json", "canvases.json", "content_flags.json", "list
 
 
 def with_channels(files: Iterable[Path]) -> list[Path]:
-    """The files, with the folder of a channel in place of its daily files, and without what lies beside the folders."""
+    """The files, with the folder of a channel in place of its daily files, and without the export's other files."""
     is_export = cache(_is_slack_export)
     merged = []
     for file in files:
@@ -68,7 +68,7 @@ _archives: dict[str, str] = {}  # by the folder they were unpacked into
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a path names an archive that is unpacked."""
+    """Return whether a path names an archive that is unpacked."""
     return path.suffix.lower() == ".zip"
 
 

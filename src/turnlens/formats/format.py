@@ -40,17 +40,17 @@ class Format:
     """A source format of conversations.
 
     Args:
-        name: What users call it.
+        name: Its name for users.
         description: One line for lists of formats.
-        layout: What a file must hold, for error messages.
+        layout: The content that a file must have, for error messages.
         records: From a file to ``(line or row number, raw)`` for every conversation.
         convert: From ``raw`` to ``{"id"?, "messages": [{"role", "content", …}], …labels}``, or to None for a
-            conversation that an app opened and nothing was said in. Raises `BadRow` or the ``KeyError``, ``TypeError``,
-            … of a record with an unexpected layout.
+            conversation without any message. Raises `BadRow` or the ``KeyError``, ``TypeError``, … of a record with an
+            unexpected layout.
         matches: Whether a file that begins like this has this format.
-        companions: Files beside its files that hold no conversations: patterns of their names in lower case, and what
-            they hold. Known names only: any other file is most likely a mistake, which should be an error.
-        goes_on: Whether a conversation of one file goes on in others, so that files given together are one log.
+        sidecars: Sidecar files without conversations: patterns of their names in lower case, and their content.
+            Known names only: any other file is most likely a mistake, which should be an error.
+        spans_files: Whether conversations continue from file to file, so that files read together are one log.
     """
 
     name: str
@@ -59,5 +59,5 @@ class Format:
     records: Callable[[Source], Iterator[tuple[int, Any]]]
     convert: Callable[[Any, Source], dict[str, Any] | None]
     matches: Callable[[Head], bool]
-    companions: Mapping[str, str] = field(default_factory=dict)
-    goes_on: bool = False
+    sidecars: Mapping[str, str] = field(default_factory=dict)
+    spans_files: bool = False

@@ -31,7 +31,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 def is_paths(data: object) -> bool:
-    """Whether these are names of files rather than conversations."""
+    """Return whether these are names of files rather than conversations."""
     if isinstance(data, list | tuple):
         return bool(data) and all(isinstance(path, str | os.PathLike) for path in data)
     return isinstance(data, str | os.PathLike)
@@ -63,12 +63,12 @@ def find_files(paths: Paths, format: str = "auto") -> list[Path]:
 
 
 def is_list_of_texts(data: object) -> bool:
-    """Whether this is a list of texts, which are read as names of files."""
+    """Return whether this is a list of texts, which are read as names of files."""
     return isinstance(data, list | tuple) and bool(data) and all(isinstance(path, str) for path in data)
 
 
 def is_missing(path: str) -> bool:
-    """Whether a text is neither the name of a file or folder nor a glob that matches one."""
+    """Return whether a text is neither the name of a file or folder nor a glob that matches one."""
     name = os.path.expanduser(path)  # noqa: PTH111  # raises nothing
     patterns = (name, glob.escape(name))
     return not is_standard(path) and not any(glob.glob(pattern, recursive=True) for pattern in patterns)  # noqa: PTH207
@@ -145,10 +145,10 @@ def _inside(archive: Path, format: str) -> list[Path]:
 
 
 def _sources(files: list[Path], format: str) -> list[Path]:
-    return without_companions(with_channels(files) if format in ("auto", "slack") else files)
+    return without_sidecars(with_channels(files) if format in ("auto", "slack") else files)
 
 
-_COMPANIONS = {"readme.txt": "a description", "license.txt": "a licence"}
+_SIDECARS = {"readme.txt": "a description", "license.txt": "a licence"}
 # Beside the conversations.json of an assistant's export only: elsewhere, files of these names may hold anything.
 _EXPORTED = "conversations.json"
 _BESIDE_EXPORTED = {
@@ -161,16 +161,16 @@ _BESIDE_EXPORTED = {
 _MODEL_FILES = ("modules.json", "run.json")
 
 
-def companions_in(folder: Path) -> list[Path]:
+def sidecars_in(folder: Path) -> list[Path]:
     """The files in a folder that are known to accompany conversations."""
-    return [file for file in sorted(folder.iterdir()) if file.is_file() and _companion_content(file) is not None]
+    return [file for file in sorted(folder.iterdir()) if file.is_file() and _sidecar_content(file) is not None]
 
 
-def without_companions(files: list[Path]) -> list[Path]:
-    """Leave out the well-known companions of conversations, unless there is nothing else."""
+def without_sidecars(files: list[Path]) -> list[Path]:
+    """Leave out the well-known sidecar files of conversations, unless there is nothing else."""
     kept = []
     for file in files:
-        content = _companion_content(file)
+        content = _sidecar_content(file)
         if content is None:
             kept.append(file)
         else:
@@ -192,7 +192,7 @@ def without_models(files: list[Path], folder: Path) -> list[Path]:
     return kept
 
 
-def _companion_content(file: Path) -> str | None:
+def _sidecar_content(file: Path) -> str | None:
     name = file.name.lower().removesuffix(".gz")
     if name in _BESIDE_EXPORTED and (file.parent / _EXPORTED).exists():
         return _BESIDE_EXPORTED[name]
@@ -201,12 +201,12 @@ def _companion_content(file: Path) -> str | None:
 
 @cache
 def _known() -> dict[str, str]:
-    """The companions of all formats."""
+    """The sidecar files of all formats."""
     from turnlens.formats import FORMATS  # here, since formats are made from what this package has
 
-    known = dict(_COMPANIONS)
+    known = dict(_SIDECARS)
     for format in FORMATS.values():
-        known |= {pattern: f"{content} ({format.name})" for pattern, content in format.companions.items()}
+        known |= {pattern: f"{content} ({format.name})" for pattern, content in format.sidecars.items()}
     return known
 
 
@@ -225,7 +225,7 @@ def standard_input() -> Path:
 
 
 def is_spooled(path: Path) -> bool:
-    """Whether a file holds the standard input."""
+    """Return whether a file holds the standard input."""
     return path.parent == Path(_folder().name)
 
 

@@ -80,7 +80,7 @@ def joined_logs(
         with suppress(ConversationError, *DAMAGE):
             chosen = format_of(source)
         told[name] = source, chosen
-        if chosen is not None and chosen.goes_on:
+        if chosen is not None and chosen.spans_files:
             logs.setdefault(chosen.name, {})[name] = source
     for parts in logs.values():
         if len(parts) > 1:

@@ -6,6 +6,8 @@ dates. The role is the sender's name, or the address without one; ``address`` an
 thread holds an earlier message; quotations that are answered point by point stay. Attached files are ``attachments``.
 
 Source: RFC 4155 (mbox), RFC 5322 (messages, section 3.6.4 on threads); parsed by the standard library.
+
+Grammar: e-mails (headers, a blank line, a body), each after a line that begins with ``From ``.
 """
 
 from __future__ import annotations
@@ -178,8 +180,10 @@ def _text(mail: EmailMessage) -> tuple[str, list[str]]:
     others = [part for part in mail.walk() if part.get_filename()]
     files = [f"file: {part.get_filename()}" for part in others]
     if body is None:  # nothing but files, or parts that are announced and not there
-        said = mail.get_payload()
-        return (said.strip() if mail.get_content_maintype() == "multipart" and isinstance(said, str) else ""), files
+        payload = mail.get_payload()
+        return (
+            payload.strip() if mail.get_content_maintype() == "multipart" and isinstance(payload, str) else ""
+        ), files
     content = _decoded(cast(EmailMessage, body))
     return (html_text(content)[0] if body.get_content_subtype() == "html" else content.strip()), files
 

@@ -1,4 +1,4 @@
-"""Messages in any layout of chats, and contents given as a list of parts: what is text, and labels for all else.
+"""Messages in any layout of chats, and contents that are a list of parts: their text, and labels for all else.
 
 Files, stores, encoders and the service all read messages by `plain_message`. Its layouts are those of OpenAI, Anthropic
 and Hugging Face's chat templates, ShareGPT, Vercel's AI SDK (``parts``), LangChain (``type``, ``data``), OpenTelemetry
@@ -17,10 +17,10 @@ from typing import Any
 
 from turnlens.formats.bad_input import BadRow
 
-# Where a part, or an object in it, says what it stands for; never the data itself.
+# The names under which a part, or an object in it, has a name or an address; never the data itself.
 _REFERENCES = ("file_name", "filename", "name", "title", "url", "image_url", "file_id", "path", "asset_pointer", "id")
 # Instead of a text, a message may have one of these.
-SAID_OTHERWISE = {"tool_calls", "function_call", "refusal", "audio", "reasoning_content"}
+INSTEAD_OF_TEXT = {"tool_calls", "function_call", "refusal", "audio", "reasoning_content"}
 _INSTRUCTING = ("system", "developer")
 _THOUGHTS = ("reasoning_content", "reasoning")  # where those of an answer stand beside its text
 # Before an answer, as open models write their thoughts and as Open WebUI shows them.
@@ -29,14 +29,14 @@ _THOUGHT_ALOUD = re.compile(
 )
 # type of a part -> label
 _JOINED = {"refusal": "refusal", "thinking": "thinking", "reasoning": "thinking", "think": "thinking"}
-_NOT_SAID = ("step-start", "token_budget", "flag", "redacted_thinking")
+_WITHOUT_CONTENT = ("step-start", "token_budget", "flag", "redacted_thinking")
 _ROLES = {"human": "user", "gpt": "assistant", "ai": "assistant", "AIMessageChunk": "assistant", "function": "tool"}
 _LANGCHAIN = {"human", "ai", "system", "tool", "function", "chat", "AIMessageChunk"}
 _PREFIXES = ("message.", "message_content.", "tool_call.")  # of OpenInference
 
 
-def plain_message(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A message of any of the layouts with its text under ``content`` and all else as labels; ``given`` stays as it is.
+def plain_message(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A message of any of the layouts with its text under ``content`` and all else as labels; ``raw`` stays as it is.
 
     What tools return is the label ``tool_results`` whatever the layout, and their message has no text. What is wrong
     with a message otherwise, such as no text at all, is left for the caller to find.
@@ -44,11 +44,11 @@ def plain_message(given: Mapping[str, Any]) -> Mapping[str, Any]:
     Raises:
         BadRow: As for `text_and_labels`.
     """
-    content = given.get("content")
-    if len(given) == 2 and type(content) is str and given.get("role") != "tool" and content.lstrip()[:1] != "<":
-        return given  # most are; there may be millions
+    content = raw.get("content")
+    if len(raw) == 2 and type(content) is str and raw.get("role") != "tool" and content.lstrip()[:1] != "<":
+        return raw  # most are; there may be millions
     try:
-        message = _unpacked(dict(given))
+        message = _unpacked(dict(raw))
         content = message.get("content")
         if isinstance(content, list):
             if message.get("role") == "tool" and not any(map(_is_part, content)):
@@ -57,7 +57,7 @@ def plain_message(given: Mapping[str, Any]) -> Mapping[str, Any]:
             add_labels(message, labels)
     except RecursionError:
         raise BadRow("a message is nested too deeply; remove the innermost parts") from None
-    if content is None and SAID_OTHERWISE & message.keys():
+    if content is None and INSTEAD_OF_TEXT & message.keys():
         message["content"] = ""
     if message.get("role") == "tool" and message.get("tool_calls"):
         message["role"] = "assistant"
@@ -74,7 +74,7 @@ def plain_message(given: Mapping[str, Any]) -> Mapping[str, Any]:
 def instructions_apart(
     messages: list[dict[str, Any]], is_request: bool = False
 ) -> tuple[str | None, list[dict[str, Any]]]:
-    """The system prompt, given before anybody spoke, and the messages; what it was told later is the label ``notice``.
+    """The system prompt at the beginning, and the messages; later instructions are the label ``notice``.
 
     Where the system converses with a user and nobody else does, its messages stay as they are, but not in requests to
     a model, whose answer is not among them.
@@ -89,10 +89,10 @@ def instructions_apart(
 
 
 def with_system(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The row with its system prompt as its label ``system``; where nothing but that was said, it stays a message."""
+    """The row with its system prompt as its label ``system``; where there is nothing else, it stays a message."""
     system, messages = instructions_apart(row["messages"])
-    given = row.get("system")
-    told = f"{given}\n{system}" if system and given and isinstance(given, str) else system
+    label = row.get("system")
+    told = f"{label}\n{system}" if system and label and isinstance(label, str) else system
     return {**row, "messages": messages, **({"system": told} if told else {})} if messages else row
 
 
@@ -172,14 +172,14 @@ def text_and_labels(parts: list[Any]) -> tuple[str, dict[str, Any]]:
     labels: dict[str, Any] = {}
     is_apart = False
     for part in map(_typed, parts):
-        said = _text_of(part)
-        if said is None:
+        own = _text_of(part)
+        if own is None:
             _add_label(part, labels)
             is_apart = True
             continue
-        if is_apart and text and said:
+        if is_apart and text and own:
             text.append("\n")
-        text.append(said)
+        text.append(own)
         is_apart = False
     for name in labels.keys() & set(_JOINED.values()):
         labels[name] = "\n".join(filter(None, labels[name]))
@@ -225,8 +225,8 @@ def _add_label(part: dict[str, Any], labels: dict[str, Any]) -> None:
     inner = part.get("toolInvocation") if kind == "tool-invocation" else part.get("tool_call")
     part = {**part, **inner} if isinstance(inner, dict) else part
     if kind in _JOINED:
-        said = next((part[name] for name in (_JOINED[kind], kind, "text", "content") if part.get(name)), "")
-        labels.setdefault(_JOINED[kind], []).append(str(said))
+        joined = next((part[name] for name in (_JOINED[kind], kind, "text", "content") if part.get(name)), "")
+        labels.setdefault(_JOINED[kind], []).append(str(joined))
     elif "toolCallId" in part and kind not in (
         "tool-call",
         "tool-result",
@@ -250,7 +250,7 @@ def _add_label(part: dict[str, Any], labels: dict[str, Any]) -> None:
         labels.setdefault("tool_results", []).append(_tool_result(part))
     elif kind.startswith("source-") or kind == "source":
         labels.setdefault("documents", []).append(attachment(part, kind))
-    elif kind not in _NOT_SAID:
+    elif kind not in _WITHOUT_CONTENT:
         labels.setdefault("attachments", []).append(attachment(part, kind))
 
 
@@ -281,9 +281,9 @@ def attachment(part: dict[str, Any], kind: str) -> str:
 
 
 def parsed(value: Any) -> Any:
-    """JSON in the cell of a table, or in an attribute, as what it says; all else as it is.
+    """Parse JSON in the cell of a table or in an attribute; all else stays as it is.
 
-    So is what pandas writes of a list or a dict into CSV, which is Python's notation.
+    So are lists and dicts as pandas writes them into CSV, in Python's notation.
     """
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         with suppress(ValueError, RecursionError):

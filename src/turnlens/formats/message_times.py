@@ -8,6 +8,7 @@ import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
+from functools import cache
 from typing import Any, NamedTuple
 
 from turnlens.formats.bad_input import BadRow
@@ -32,6 +33,21 @@ _EPOCH = (3e8, 1e10)
 _EPOCH_UNITS = (1, 1e3, 1e6, 1e9)
 _SERIAL = (36526, 73051)  # days of Excel from 2000 to 2099, counted from _DAY_0
 _DAY_0 = datetime(1899, 12, 30)
+# The names of months in the languages that exports are written in most; the English ones dateutil knows.
+_MONTHS = """
+januar jänner janvier enero ene gennaio gen janeiro januari stycznia января
+februar février févr fév febrero febbraio fevereiro fev februari lutego февраля
+märz mrz mär mars marzo março maart mrt marca марта
+april avril avr abril abr aprile kwietnia апреля
+mai mayo maggio mag maio mei maj maja мая
+juni juin junio giugno giu junho czerwca июня
+juli juillet juil julio luglio lug julho lipca июля
+august août aout agosto ago augustus augusti sierpnia августа
+september septembre septiembre settembre set setembro września сентября
+oktober okt octobre octubre ottobre ott outubro out października октября
+november novembre noviembre novembro listopada ноября
+dezember dez décembre déc diciembre dic dicembre dezembro december desember grudnia декабря
+""".strip().split("\n")
 
 
 class Moment(NamedTuple):
@@ -40,8 +56,8 @@ class Moment(NamedTuple):
     Args:
         order: The number.
         is_time: Whether it was written as a time.
-        labels: When the message was said: ``time`` in ISO 8601, or ``start`` in seconds where no day is given; empty
-            for a mere place in the conversation.
+        labels: ``time`` in ISO 8601, or ``start`` in seconds where there is no day; empty for a mere place in the
+            conversation.
     """
 
     order: float
@@ -51,7 +67,7 @@ class Moment(NamedTuple):
 
 @dataclass
 class DateOrder:
-    """Whether dates such as 02/03/2024 have the day first, judged by all dates of a file."""
+    """Return whether dates such as 02/03/2024 have the day first, judged by all dates of a file."""
 
     day_first: bool | None = None
     example: str | None = None
@@ -75,7 +91,7 @@ class DateOrder:
 
     @property
     def is_unclear(self) -> bool:
-        """Whether there are dates that could be read either way, and nothing shows which is meant."""
+        """Return whether there are dates that could be read either way, and nothing shows which is meant."""
         return self.example is not None and self.day_first is None and "." not in self.example
 
 
@@ -87,7 +103,7 @@ def moment(value: Any, column: str, number: int, dates: DateOrder) -> Moment:
             without a zone (then that in the column's name, as in ``Created (UTC)``, or UTC).
         column: The column's name.
         number: The row's number, for errors.
-        dates: What the file's dates show about day and month. Where they show nothing, 02.03.2024 is of March, as
+        dates: The order of day and month in the file's dates. Where they show nothing, 02.03.2024 is of March, as
             everywhere that dates have dots, and 02/03/2024 of February.
 
     Raises:
@@ -153,10 +169,10 @@ def _zone_of(column: str) -> timezone | None:
     return timezone(timedelta(hours=_ZONES[named.upper()])) if named is not None else None
 
 
-def said_when(value: Any) -> dict[str, Any]:
+def spoken_time(value: Any) -> dict[str, Any]:
     """The labels for a time that stands beside a text: ``time`` or ``start``, or the text itself as ``time``.
 
-    >>> said_when("00:01:05"), said_when("2024-05-31 10:00"), said_when(None)
+    >>> spoken_time("00:01:05"), spoken_time("2024-05-31 10:00"), spoken_time(None)
     ({'start': 65.0}, {'time': '2024-05-31T10:00:00'}, {})
     """
     if value is None or value == "":
@@ -179,8 +195,6 @@ def time_and_order(value: Any) -> tuple[str | None, float]:
 def _other_notation(value: str, column: str, number: int, dates: DateOrder) -> datetime:
     from dateutil import parser
 
-    from turnlens.formats.month_names import IN_MANY_LANGUAGES
-
     day_first = dates.day_first if dates.day_first is not None else "." in value.split()[0] if value.split() else False
     zones = {name: int(hours * _SECONDS_IN_HOUR) for name, hours in _ZONES.items()}
     try:
@@ -188,7 +202,7 @@ def _other_notation(value: str, column: str, number: int, dates: DateOrder) -> d
             warnings.simplefilter("error", parser.UnknownTimezoneWarning)
             # what a text does not say is taken from the default: two of them show whether it says year, month and day
             first, second = (
-                parser.parse(value, IN_MANY_LANGUAGES, dayfirst=day_first, tzinfos=zones, default=default)
+                parser.parse(value, _many_languages(), dayfirst=day_first, tzinfos=zones, default=default)
                 for default in (datetime(2001, 1, 1), datetime(2004, 2, 2))
             )
     except parser.UnknownTimezoneWarning:
@@ -199,6 +213,16 @@ def _other_notation(value: str, column: str, number: int, dates: DateOrder) -> d
     if first != second:
         raise _not_a_moment(value, column, number)
     return first
+
+
+@cache
+def _many_languages() -> Any:
+    """Months for dateutil in English and the languages of `_MONTHS`; small words of dates are skipped."""
+    from dateutil.parser import parserinfo
+
+    months = [(*english, *names.split()) for english, names in zip(parserinfo.MONTHS, _MONTHS, strict=True)]
+    small = ["de", "del", "di", "le", "el", "il", "den", "um", "à", "às", "alle", "kl", "г"]
+    return type("ManyLanguages", (parserinfo,), {"MONTHS": months, "JUMP": [*parserinfo.JUMP, *small]})()
 
 
 def _not_a_moment(value: Any, column: str, number: int) -> BadRow:

@@ -81,12 +81,12 @@ def answer(response: Any) -> dict[str, Any] | None:
         return message if message["role"] == "assistant" else None
     if isinstance(response.get("messages"), list):
         return answer(response["messages"])
-    inner = _said_in(response)
+    inner = _content_of(response)
     return answer(inner) if inner is not response else None
 
 
-def _said_in(response: dict[str, Any]) -> Any:
-    """What an output of an unknown layout says; the message of an error is nothing said."""
+def _content_of(response: dict[str, Any]) -> Any:
+    """The content of an output of unknown layout; the message of an error is none."""
     names = _ANSWERS if response.get("error") else (*_ANSWERS, "message")
     inner = next((response[name] for name in names if response.get(name)), None)
     is_only = len(response) == 1 and "error" not in response
@@ -169,8 +169,8 @@ def _message(item: dict[str, Any]) -> dict[str, Any]:
     if kind.endswith(_PARTS):
         part = {**item, "thinking": _summary(item)} if kind == "reasoning" else item
         _, labels = text_and_labels([part])
-        said = {name: value for name, value in labels.items() if value}
-        return {"role": "tool" if kind.endswith("_output") else "assistant", "content": "", **said}
+        filled = {name: value for name, value in labels.items() if value}
+        return {"role": "tool" if kind.endswith("_output") else "assistant", "content": "", **filled}
     content = item.get("content")
     if isinstance(content, str) and content.startswith('[{"type"'):  # parts, in an attribute that holds texts only
         item = {**item, "content": parsed(content)}
@@ -205,7 +205,7 @@ _BLOCKS = {  # type of a piece in Anthropic's streams -> its block, and where it
 
 
 def whole(response: Any) -> Any:
-    """The response of a stream, which is a list of its chunks or their text as it came; any other as it is."""
+    """Put a stream's response together from a list of its chunks or from their text; any other stays as it is."""
     if isinstance(response, str):
         events = re.findall(r"^data:\s*(\{.*)$", response, re.MULTILINE)
         response = [json.loads(event) for event in events] or response

@@ -1,4 +1,4 @@
-"""Messages as the columns of a source give them, before they are put in order."""
+"""Messages from the columns of a source, before they are put in order."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from turnlens.formats.bad_input import BadRow
-from turnlens.formats.checking import plain_label
 from turnlens.formats.columns import Columns, is_id, joined_time, value_at, without
 from turnlens.formats.message_layouts import text_and_labels
 from turnlens.formats.message_times import DateOrder, Moment, moment
+from turnlens.formats.row_checker import plain_label
 
 _UNNAMED = "user"  # the role for texts without speakers, as in a survey
 _ANSWERS = "assistant"  # the role for answers in the row of what they answer
 
 
 class RawMessage(NamedTuple):
-    """One message: its row's number, what its columns hold, and all else as labels."""
+    """One message: its row's number, the values of its columns, and all else as labels."""
 
     number: int
     speaker: Any
@@ -36,9 +36,9 @@ class RawMessage(NamedTuple):
         used = (*columns.of_message, *filter(None, others), *columns.ignore)
         labels = {name: plain_label(value) for name, value in without(record, used).items()}
         speaker = _UNNAMED if columns.speaker is None else value_at(record, columns.speaker)
-        said = cls(number, speaker, value_at(record, columns.text), time, labels)
+        message = cls(number, speaker, value_at(record, columns.text), time, labels)
         answer = value_at(record, columns.answer)
-        return [said] if answer in (None, "") else [said, said._replace(speaker=_ANSWERS, text=answer)]
+        return [message] if answer in (None, "") else [message, message._replace(speaker=_ANSWERS, text=answer)]
 
 
 def message_rows(messages: list[RawMessage], columns: Columns, dates: DateOrder) -> list[dict[str, Any]]:
@@ -53,7 +53,7 @@ def message_rows(messages: list[RawMessage], columns: Columns, dates: DateOrder)
 def _in_order(
     messages: list[RawMessage], columns: Columns, dates: DateOrder
 ) -> list[tuple[RawMessage, dict[str, Any]]]:
-    """The messages, each with the labels that say when it was said."""
+    """The messages, each with the labels of its time."""
     if columns.time is None:
         return [(message, {}) for message in messages]
     try:
@@ -75,7 +75,7 @@ def _in_order(
 
 
 def _is_untimed(message: RawMessage, columns: Columns) -> bool:
-    """Whether the cell of the time is empty; where the column is only guessed, that shows that it holds no times."""
+    """Return whether the cell of the time is empty; a guessed column with empty cells holds no times."""
     is_empty = message.time is None or (isinstance(message.time, str) and not message.time.strip())
     return is_empty and not columns.time_is_guessed
 

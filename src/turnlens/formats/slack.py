@@ -90,7 +90,7 @@ def _message(message: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
     described: dict[str, Any] = {
         "time": iso_time(message["ts"]),
         "attachments": [f"file: {file.get('name') or file.get('id')}" for file in message.get("files") or ()] or None,
-        "reactions": [f"{said['name']} {said['count']}" for said in message.get("reactions") or ()] or None,
+        "reactions": [f"{reaction['name']} {reaction['count']}" for reaction in message.get("reactions") or ()] or None,
     }
     if message.get("subtype") not in _SAID:
         described["notice"], text = text, ""
@@ -121,7 +121,7 @@ def _plain_text(text: str, names: dict[str, str]) -> str:
 
 
 def matches(head: Head) -> bool:
-    """A message has a time in Slack's own notation, ``ts``, and somebody's id."""
+    """Match messages with a time in Slack's own notation, ``ts``, and somebody's id."""
     return {"type", "ts"} <= head.keys and bool({"user", "bot_id", "username", "subtype"} & head.keys)
 
 

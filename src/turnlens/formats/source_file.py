@@ -40,7 +40,7 @@ class Source:
 
     Args:
         path: The file.
-        tick: Called now and then by whatever reads a lot before it yields a first conversation.
+        tick: Called now and then by formats that read much before they yield a first conversation.
         encoding: That of its text, if it is known.
     """
 
@@ -60,7 +60,7 @@ class Source:
         return shown(str(self.path))
 
     def place(self, number: int) -> str:
-        """Where record ``number`` is, for messages."""
+        """Return the place of record ``number``, for messages."""
         return f"{self.name}: row {number}" if self.ending in _WITHOUT_LINES else f"{self.name}:{number}"
 
     def default_id(self, prefix: str, number: int) -> str:
@@ -69,7 +69,7 @@ class Source:
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is a folder that is read as one file."""
+        """Return whether it is a folder that is read as one file."""
         return self.path.is_dir()
 
     @property
@@ -113,7 +113,7 @@ class Source:
         return readers.get(self.ending, self.lines)()
 
     def _is_table(self) -> bool:
-        """Whether text begins with cells separated by tabs, as the "Unicode text" of spreadsheets does."""
+        """Return whether text begins with cells separated by tabs, as the "Unicode text" of spreadsheets does."""
         return any(b"\t" in line and not line.lstrip().startswith((b"{", b"[")) for _, line in islice(self.lines(), 1))
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
@@ -184,7 +184,7 @@ class Source:
                 waiting.append((number, row))
                 continue
             if waiting:
-                yield from ((place, _named(header, found)) for place, found in waiting)
+                yield from ((place, _named(header, cells_below)) for place, cells_below in waiting)
                 waiting.clear()
             yield number, _named(header, row)
         if waiting:

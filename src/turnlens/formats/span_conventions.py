@@ -1,4 +1,4 @@
-"""The names in each convention of traces of what is read of a span, and those by which a convention is known."""
+"""Conventions of traces: the names of a span's fields in each, and values, lists and events of OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from turnlens.formats.column_names import plain_name
 from turnlens.formats.columns import value_at
 from turnlens.formats.message_layouts import parsed
 
-# For each meaning the names that it may have, the first that holds something wins; a dot leads into an object.
+# For each meaning its names, of which the first with a value counts; a dot leads into an object.
 _OTEL = {
     "trace": "context.trace_id traceId trace_id",
     "span": "context.span_id spanId span_id",
@@ -89,7 +89,7 @@ CONVENTIONS = {
     name: {meaning: tuple(paths.split()) for meaning, paths in table.items()}
     for name, table in {"otel": _OTEL, "langfuse": _LANGFUSE, "langsmith": _LANGSMITH, "opik": _OPIK}.items()
 }
-# What a span's kind says that it is; any other is a step that holds others.
+# The meaning of a span's kind; any other is a step that holds others.
 KINDS = {
     **dict.fromkeys(("llm", "generation", "chat", "text_completion", "completion", "generate_content"), "llm"),
     **dict.fromkeys(("ai.generate_text.do_generate", "ai.stream_text.do_stream"), "llm"),
@@ -205,8 +205,8 @@ def messages_in_events(record: dict[str, Any]) -> list[tuple[bool, dict[str, Any
 
 
 def _events(record: dict[str, Any]) -> list[dict[str, Any]]:
-    given = parsed(record.get("events")) or ()
-    return [{**event, "attributes": decoded(event.get("attributes"))} for event in given if isinstance(event, dict)]
+    events = parsed(record.get("events")) or ()
+    return [{**event, "attributes": decoded(event.get("attributes"))} for event in events if isinstance(event, dict)]
 
 
 def details(record: dict[str, Any]) -> list[dict[str, Any]]:
@@ -229,8 +229,8 @@ def _messages_in(event: dict[str, Any]) -> list[tuple[bool, dict[str, Any]]]:
     if match[2]:  # all messages in one event
         content = parsed(told.get(f"gen_ai.{match[2]}"))
         role = "user" if match[2] == "prompt" else "assistant"
-        given = content if isinstance(content, list) else [{"content": content}]
-        return [(match[2] == "completion", _kept({"role": role, **message})) for message in given]
+        contents = content if isinstance(content, list) else [{"content": content}]
+        return [(match[2] == "completion", _kept({"role": role, **message})) for message in contents]
     body = event.get("body") or parsed(told.get("gen_ai.event.content")) or told
     body = body if isinstance(body, dict) else {"content": body}
     if match[1]:

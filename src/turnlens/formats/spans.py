@@ -1,6 +1,6 @@
 """Traces of an assistant: spans or runs, of which some are calls to a language model.
 
-A conversation is what the calls of one session say. Within a trace, a call inside another one counts once; and of
+A conversation is the messages of one session's calls. Within a trace, a call inside another one counts once; and of
 several calls, the one whose answer the trace answers is read (others rewrite, plan or judge). Where the trace keeps the
 question as it was asked, that replaces a prompt made of it; documents that were retrieved are a label of the answer.
 
@@ -83,14 +83,14 @@ def _spans(record: dict[str, Any]) -> Iterator[tuple[Span, str]]:
 
 
 def _unquoted(value: Any) -> Any:
-    """A text written as JSON as what it says."""
+    """Decode a text that is written as JSON."""
     with suppress(ValueError, RecursionError):
         return parsed(json.loads(value)) if isinstance(value, str) and value[:1] == '"' else value
     return value
 
 
 def _is_json(record: Span, attributes: Any) -> bool:
-    """Whether input and output are JSON also where they are texts: in Langfuse's page and table, and of functions."""
+    """Return whether input and output are JSON inside texts: in Langfuse's page and table, and of functions."""
     told = attributes if isinstance(attributes, dict) else {}
     kinds = (told.get("input.mime_type"), told.get("output.mime_type"))
     return isinstance(record.get("metadata"), str) or "traceloop.span.kind" in told or "application/json" in kinds
@@ -158,7 +158,7 @@ def _number(value: Any) -> float | None:
 
 
 def _documents(retrieved: Any) -> list[str]:
-    """The texts of what a retriever gave."""
+    """The texts of retrieved documents."""
     retrieved = retrieved.get("documents", retrieved.get("output")) if isinstance(retrieved, dict) else retrieved
     texts = []
     for document in retrieved if isinstance(retrieved, list) else ():
@@ -170,11 +170,11 @@ def _documents(retrieved: Any) -> list[str]:
 
 
 def _of_trace(spans: list[Span]) -> list[Call]:
-    """The calls of a trace that say what was asked and answered; the first has the labels of the whole trace."""
+    """The calls of a trace that hold its question and answer; the first has the labels of the whole trace."""
     by_id = _by_id(spans)
     spans = list(by_id.values())
     for span in spans:
-        span["messages"], span["system"] = _said(span)
+        span["messages"], span["system"] = _messages_and_system(span)
     models = [span for span in spans if span["kind"] == "llm" and not _is_inside_another(span, by_id)]
     roots = [span for span in spans if not span["parent"]]
     roots = roots or [span for span in spans if span["parent"] not in by_id]
@@ -207,7 +207,7 @@ def _sum(spans: Iterable[Span], name: str) -> float | None:
 
 
 def _by_id(spans: list[Span]) -> dict[str, Span]:
-    """The spans by their ids, in order of time; what a record of a log says of a span is added to it."""
+    """The spans by their ids, in order of time; records of a log about a span are added to it."""
     by_id: dict[str, Span] = {}
     for number, span in enumerate(spans):
         known = by_id.setdefault(str(span["span"] or f"\0{number}"), span)
@@ -218,7 +218,7 @@ def _by_id(spans: list[Span]) -> dict[str, Span]:
 
 
 def _is_inside_another(span: Span, by_id: dict[str, Span]) -> bool:
-    """Whether a call of a model is part of a larger one, as a client's within a framework's."""
+    """Return whether a call of a model is part of a larger one, as a client's within a framework's."""
     passed = set()
     while span["parent"] in by_id and span["parent"] not in passed:
         passed.add(span["parent"])
@@ -228,7 +228,7 @@ def _is_inside_another(span: Span, by_id: dict[str, Span]) -> bool:
     return False
 
 
-def _said(span: Span) -> tuple[list[dict[str, Any]], str | None]:
+def _messages_and_system(span: Span) -> tuple[list[dict[str, Any]], str | None]:
     """The messages of a span, and its system prompt."""
     if span["kind"] in ("apart", "retriever"):
         return [], None
@@ -236,7 +236,7 @@ def _said(span: Span) -> tuple[list[dict[str, Any]], str | None]:
     answers = [message for is_answer, message in span["events"] if is_answer]
     system: str | None = None
     messages: list[dict[str, Any]] = []
-    said = None
+    reply = None
     with suppress(BadRow):
         system, messages = asked(span["input"] if span["input"] is not None else history)
     told = span["system"] or value_at(span["output"], "instructions")  # a response of OpenAI's repeats them
@@ -244,12 +244,12 @@ def _said(span: Span) -> tuple[list[dict[str, Any]], str | None]:
         with suppress(BadRow):
             system = asked([{"role": "system", "content": told}])[0]
     with suppress(BadRow):
-        said = answer(span["output"] if span["output"] is not None else answers)
-    return exchange(messages, said, span["time"]), system
+        reply = answer(span["output"] if span["output"] is not None else answers)
+    return exchange(messages, reply, span["time"]), system
 
 
 def _spoken(calls: list[Span], root: Span) -> list[Span]:
-    """The calls that say what the whole trace says, with the question as it was asked; else the whole trace."""
+    """The calls that give the trace's answer, with the question as it was asked; else the whole trace."""
     question, end = _question(root), root["messages"][-1]
     answered = end["content"].strip() if end["role"] == "assistant" else ""
     if question is None:
@@ -268,9 +268,9 @@ def _spoken(calls: list[Span], root: Span) -> list[Span]:
 
 
 def _begins(call: Span, later: Span) -> bool:
-    """Whether a later call repeats the whole of this one, as after the call of a tool."""
-    said, repeated = ([message_key(message) for message in span["messages"]] for span in (call, later))
-    return said == repeated[: len(said)]
+    """Return whether a later call repeats the whole of this one, as after the call of a tool."""
+    own, repeated = ([message_key(message) for message in span["messages"]] for span in (call, later))
+    return own == repeated[: len(own)]
 
 
 def _question(span: Span) -> dict[str, Any] | None:
@@ -278,7 +278,7 @@ def _question(span: Span) -> dict[str, Any] | None:
 
 
 def matches(head: Head) -> bool:
-    """OTLP's own names, or the names of one convention together."""
+    """Match OTLP's own names, or the names of one convention together."""
     nested = any(convention_of(head.inner.get(name, frozenset())) for name in ("trace", "traces", *_PAGES))
     return nested or not head.keys.isdisjoint(_OTLP) or convention_of(head.keys) is not None
 
@@ -291,5 +291,5 @@ FORMAT = Format(
     records=records,
     convert=convert,
     matches=matches,
-    goes_on=True,
+    spans_files=True,
 )

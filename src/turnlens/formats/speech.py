@@ -98,7 +98,7 @@ def _spoken(text: str, names: frozenset[str]) -> Iterable[tuple[str | None, str]
     before, *voices = _VOICE.split(text)
     if voices:
         pieces = [(None, before), *zip(voices[::2], voices[1::2])]
-        return [(name and html.unescape(name.strip()), _plain(said)) for name, said in pieces if _plain(said)]
+        return [(name and html.unescape(name.strip()), _plain(words)) for name, words in pieces if _plain(words)]
     spoken: list[tuple[str | None, list[str]]] = []
     for line in _plain(text).splitlines():
         named = spoken_by(line, names)
@@ -108,7 +108,7 @@ def _spoken(text: str, names: frozenset[str]) -> Iterable[tuple[str | None, str]
             spoken[-1][1].append(line)
         else:
             spoken.append((None, [line]))
-    return [(name, "\n".join(said).strip()) for name, said in spoken]
+    return [(name, "\n".join(words).strip()) for name, words in spoken]
 
 
 def _plain(text: str) -> str:

@@ -4,10 +4,10 @@ The columns of the conversation's id, the speaker, the text and optionally the t
 names, or are those the user names (`Columns`). Without speakers, each row is a text of its own. The rows of a
 conversation may be scattered through the file: they are gathered in a temporary database on disk (in the system's
 temporary folder, about as large as the file), so memory stays small whatever the file's size. Messages are ordered by
-the time column if there is one, and keep the time as the label ``time`` (``start``, in seconds, where no day is given);
+the time column if there is one, and keep the time as the label ``time`` (``start``, in seconds, where there is no day);
 otherwise they stay in file order. A message whose cell of the time is empty stays behind the one before it. A further
 column is a label of the conversation if it never changes within any conversation of the file, otherwise a label of the
-messages. A row that such a column (``public``, ``internal``) tells to be for colleagues alone is a note, not said.
+messages. A row that such a column (``public``, ``internal``) tells to be for colleagues alone is a note.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from turnlens.errors import ConversationError
 from turnlens.formats.bad_input import BadRow, parse_record
 from turnlens.formats.column_names import plain_name
-from turnlens.formats.columns import NOT_GIVEN, Columns, check_present, columns_known, find_columns, value_at, without
+from turnlens.formats.columns import NO_COLUMNS, Columns, check_present, columns_known, find_columns, value_at, without
 from turnlens.formats.file_head import any_records, pages_in
 from turnlens.formats.format import Format, Head
 from turnlens.formats.html_text import without_markup
@@ -52,7 +52,7 @@ class Group(NamedTuple):
     rows: list[RawMessage]
 
 
-def records(source: Source, given: Columns = NOT_GIVEN) -> Iterator[tuple[int, Group | BadRow]]:
+def records(source: Source, chosen: Columns = NO_COLUMNS) -> Iterator[tuple[int, Group | BadRow]]:
     """Conversations gathered from rows that may be scattered through the file, after the rows that are bad."""
     columns, dates = None, DateOrder()
     with closing(sqlite3.connect("")) as database:  # "" is a temporary file that SQLite removes
@@ -61,7 +61,7 @@ def records(source: Source, given: Columns = NOT_GIVEN) -> Iterator[tuple[int, G
             source.tick()
             try:
                 row = parse_record(raw)
-                columns = columns or _resolved(source, row, given)
+                columns = columns or _resolved(source, row, chosen)
                 conversation, messages = _messages(row, columns, dates, number)
             except BadRow as problem:
                 yield number, problem
@@ -77,7 +77,7 @@ def records(source: Source, given: Columns = NOT_GIVEN) -> Iterator[tuple[int, G
             yield rows[0].number, Group(conversation, columns, dates, message_labels, rows)
 
 
-def columns_read(source: Source, given: Columns | None = None) -> Columns:
+def columns_read(source: Source, chosen: Columns | None = None) -> Columns:
     """The columns of a table that will be read.
 
     Raises:
@@ -85,15 +85,15 @@ def columns_read(source: Source, given: Columns | None = None) -> Columns:
     """
     for _, raw in any_records(source):
         if not isinstance(raw, BadRow):
-            return _resolved(source, parse_record(raw), given or NOT_GIVEN)
+            return _resolved(source, parse_record(raw), chosen or NO_COLUMNS)
     raise ConversationError(source.name, "no row of the table can be read")
 
 
-def _resolved(source: Source, row: dict[str, Any], given: Columns) -> Columns:
+def _resolved(source: Source, row: dict[str, Any], chosen: Columns) -> Columns:
     try:
         if source.ending in _HEADED:
-            check_present(given, row)
-        return find_columns(row, given, example=row)
+            check_present(chosen, row)
+        return find_columns(row, chosen, example=row)
     except ValueError as problem:
         raise ConversationError(source.name, str(problem)) from None
 
@@ -145,7 +145,7 @@ def _of_notes(names: frozenset[str]) -> dict[str, frozenset[str]]:
 
 
 def convert(raw: Group | BadRow, source: Source) -> dict[str, Any] | None:
-    """Sorts the messages if there is a column to sort by, and divides the labels between them and the conversation.
+    """Sort the messages by the time column, and divide the labels between them and the conversation.
 
     Returns None for a row that is its own conversation but has no text, such as a question without an answer.
     """
@@ -170,7 +170,7 @@ def convert(raw: Group | BadRow, source: Source) -> dict[str, Any] | None:
 
 
 def matches(head: Head) -> bool:
-    """Names are compared in lower case with underscores: ``SessionID`` counts as ``session_id``."""
+    """Match the usual names of columns, in lower case with underscores: ``SessionID`` counts as ``session_id``."""
     return columns_known(head.keys) or any(columns_known(keys) for _, keys in pages_in(head))
 
 
@@ -187,7 +187,7 @@ FORMAT = Format(
 
 def table_of(columns: Columns) -> Format:
     """The format of tables with these columns."""
-    return replace(FORMAT, records=partial(records, given=columns))
+    return replace(FORMAT, records=partial(records, chosen=columns))
 
 
 def nested(columns: Columns) -> Format:
@@ -197,29 +197,29 @@ def nested(columns: Columns) -> Format:
         description=f"conversations with the fields {columns}",
         layout=f"records that hold a list of messages under {columns.messages}",
         records=partial(any_records, besides=(columns.messages or "").split(".")[0]),
-        convert=partial(_nested, given=columns),
+        convert=partial(_nested, chosen=columns),
         matches=lambda head: False,
     )
 
 
-def _nested(raw: Any, source: Source, given: Columns) -> dict[str, Any]:
+def _nested(raw: Any, source: Source, chosen: Columns) -> dict[str, Any]:
     record = parse_record(raw)
-    messages = _listed(record, given)
+    messages = _listed(record, chosen)
     if not messages:
         return {"messages": []}
     names = dict.fromkeys(name for message in messages for name in message)
     dates = DateOrder()
     try:
-        columns = find_columns(names, given, whole_conversations=True, example=messages[0])
+        columns = find_columns(names, chosen, whole_conversations=True, example=messages[0])
     except ValueError as problem:
         raise BadRow(str(problem)) from None
     rows = [row for message in messages for row in RawMessage.of(message, columns, 0)]
     for row in rows:
         with suppress(BadRow) if columns.time_is_guessed else nullcontext():
             dates.see(row.time)
-    used = [path for path in (given.conversation, given.messages, *given.ignore) if path]
+    used = [path for path in (chosen.conversation, chosen.messages, *chosen.ignore) if path]
     labels = named_labels(without(record, used), ("id", "messages"))
-    identifier = value_at(record, given.conversation) if given.conversation else record.get("id")
+    identifier = value_at(record, chosen.conversation) if chosen.conversation else record.get("id")
     return {**labels, "id": identifier, "messages": message_rows(rows, columns, dates)}
 
 

@@ -1,4 +1,4 @@
-"""Converting text to UTF-8. UTF-16 is recognised by its mark or its NULs, older encodings by the letters they give."""
+"""Conversion of text to UTF-8. UTF-16 is known by its mark or its NULs, older encodings by their letters."""
 
 from __future__ import annotations
 

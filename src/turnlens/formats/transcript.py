@@ -1,8 +1,11 @@
-"""Transcripts: lines of ``Name: what is said``, perhaps with times (``[00:12] Name: …``, ``Name (00:12): …``).
+"""Transcripts: lines of ``Name: text``, perhaps with times (``[00:12] Name: …``, ``Name (00:12): …``).
 
 A file is one conversation; lines of ``---``, ``===`` or ``***`` separate several. Who speaks is decided by the file as
 a whole: a name begins at least two lines, or stands beside a time or in bold type (``**Name:**``), or every line begins
-with one. Other lines go on with what was said before, and what precedes the first speaker is the label ``title``.
+with one. Other lines continue the message before them, and those before the first speaker are the label ``title``.
+
+Grammar: [time] [**]name[**] [(time)] ":" text, a name of at most 5 words and 40 characters; further lines of text;
+conversations between lines of three or more ``-``, ``=``, ``*`` or ``_``.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from typing import Any, NamedTuple
 
 from turnlens.formats.bad_input import BadRow
 from turnlens.formats.format import Format, Head
-from turnlens.formats.message_times import said_when
+from turnlens.formats.message_times import spoken_time
 from turnlens.formats.source_file import Source
 
 _SEPARATOR = re.compile(r"\s*(-{3,}|={3,}|\*{3,}|_{3,})\s*")
@@ -49,7 +52,7 @@ def convert(raw: Transcript, source: Source) -> dict[str, Any]:
     for _, line in raw.lines:
         spoken = spoken_by(line, raw.names)
         if spoken is not None:
-            messages.append({"role": spoken.name, "content": [spoken.text], **said_when(spoken.time)})
+            messages.append({"role": spoken.name, "content": [spoken.text], **spoken_time(spoken.time)})
         else:
             (messages[-1]["content"] if messages else title).append(line.strip())
     if not messages:
@@ -60,7 +63,7 @@ def convert(raw: Transcript, source: Source) -> dict[str, Any]:
 
 
 def matches(head: Head) -> bool:
-    """Enough lines begin with a name that begins others too: a list of settings has each name once."""
+    """Match if enough lines begin with a name that begins others too: a list of settings has each name once."""
     lines = [line for line in head.lines if not _SEPARATOR.fullmatch(line)]
     spoken = [line.name for line in (spoken_by(line, speakers(lines)) for line in lines) if line is not None]
     return len(set(spoken)) < len(spoken) and len(spoken) >= _LEAST_SHARE * len(lines)
@@ -90,7 +93,7 @@ _PARTICLES = frozenset(["and", "of", "the", "de", "da", "di", "do", "du", "del",
 
 
 class NamedLine(NamedTuple):
-    """The text of a line, who says it, and perhaps when; a time or bold type marks the name as one."""
+    """The speaker, text and perhaps time of a line; a time or bold type marks the name as one."""
 
     name: str
     text: str
@@ -142,7 +145,7 @@ def speakers(lines: Iterable[str]) -> frozenset[str]:
 
 
 def _least(name: str, are_all_named: bool, of_phrases: float) -> float:
-    """How many lines must begin with something to make it a name."""
+    """The number of lines that must begin with a phrase to make it a name."""
     if any(word[0].islower() and word not in _PARTICLES for word in name.split()[1:]):
         return of_phrases
     return 1 if are_all_named and not name[0].islower() else 2

@@ -5,6 +5,8 @@ region. A file is one conversation; further lines go on with the message before.
 decided by the file as a whole: by a number above 12, or by the order in which no message is older than the one before.
 If both would do, a warning says so, and the label ``date_order`` what was assumed.
 
+Grammar: [mark] ["["] date [","] time [am/pm] ("]" or " -") [name ": "] text; a line without a stamp continues the text.
+
 What the app writes itself (a line without a speaker, or a text after U+200E on iOS: a deleted message, an omitted
 image) is a ``notice``; files and omitted media are ``attachments``. Times are those of the phone, without a zone.
 
@@ -75,7 +77,9 @@ def convert(raw: list[Entry] | BadRow, source: Source) -> dict[str, Any]:
     if not is_sure:
         problem = "the dates could be read as day/month or as month/day"
         logging.getLogger("turnlens").warning("%s: %s; assumed %s", source.name, problem, order)
-    messages = [{**_said("\n".join(entry.lines)), "time": _time(entry, date, order)} for entry, date in zip(raw, dates)]
+    messages = [
+        {**_message("\n".join(entry.lines)), "time": _time(entry, date, order)} for entry, date in zip(raw, dates)
+    ]
     return {"messages": messages, "date_order": None if is_sure else f"{order} (assumed)"}
 
 
@@ -103,7 +107,7 @@ def date_order(dates: Sequence[Date]) -> tuple[Order, bool]:
 
 
 def _course(dates: list[Date]) -> tuple[int, int]:
-    """How often these dates go backwards, and roughly how many days they span."""
+    """The number of steps back in these dates, and roughly the days that they span."""
     days = [(year * 12 + month) * 31 + day for year, month, day in dates]
     return sum(later < earlier for earlier, later in pairwise(days)), max(days) - min(days)
 
@@ -128,8 +132,8 @@ def _time(entry: Entry, date: Date, order: Order) -> str:
     return time.isoformat()
 
 
-def _said(text: str) -> dict[str, Any]:
-    """Who says what, and labels for what is no text."""
+def _message(text: str) -> dict[str, Any]:
+    """The speaker and text, and labels for files and notices."""
     name, colon, text = text.partition(": ")
     if not colon:
         return {"role": "system", "content": "", "notice": _MARKS.sub("", name)}
@@ -148,7 +152,7 @@ def _said(text: str) -> dict[str, Any]:
 
 
 def matches(head: Head) -> bool:
-    """The first line begins with a date and a time."""
+    """Match if the first line begins with a date and a time."""
     return bool(_LINE.match(head.line))
 
 

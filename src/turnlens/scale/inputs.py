@@ -19,9 +19,9 @@ from turnlens.data.conversation_reader import SkippedRows, default_names, rows_o
 from turnlens.data.conversation_source import ROW, GivenSource, in_python
 from turnlens.data.read_options import ReadingOptions
 from turnlens.errors import BadRowError, ConversationError
-from turnlens.formats.checking import RowChecker
 from turnlens.formats.folders import is_archive
-from turnlens.formats.input_files import Paths, find_files, is_paths, no_conversations, without_companions
+from turnlens.formats.input_files import Paths, find_files, is_paths, no_conversations, without_sidecars
+from turnlens.formats.row_checker import RowChecker
 from turnlens.formats.source_file import ENDINGS, Source
 
 
@@ -109,7 +109,7 @@ def _find(path: str, format: str) -> list[str]:
     locations: list[str] = []
     if has_magic(inside) or system.isdir(inside):
         listed = system.glob(inside) if has_magic(inside) else system.find(inside)
-        files = without_companions([Path(name) for name in sorted(listed) if Source(Path(name)).ending in ENDINGS])
+        files = without_sidecars([Path(name) for name in sorted(listed) if Source(Path(name)).ending in ENDINGS])
         visible = [str(file) for file in files if not any(part.startswith(".") for part in file.parts)]
         locations = [str(system.unstrip_protocol(name)) for name in visible]
     elif system.exists(inside):

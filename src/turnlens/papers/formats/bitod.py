@@ -58,5 +58,5 @@ FORMAT = Format(
     records=Source.keyed_records,
     convert=convert,
     matches=matches,
-    companions={"dict_en_zh.json": "translated values", "??_fewshot_dials.json": "ids of a split"},
+    sidecars={"dict_en_zh.json": "translated values", "??_fewshot_dials.json": "ids of a split"},
 )

@@ -36,7 +36,7 @@ FORMAT = Format(
     records=Source.lines,
     convert=convert,
     matches=matches,
-    companions={
+    sidecars={
         "dialogues_act.txt": "dialogue acts",
         "dialogues_emotion.txt": "emotions",
         "dialogues_topic.txt": "topics",

@@ -50,5 +50,5 @@ FORMAT = Format(
     records=records,
     convert=convert,
     matches=matches,
-    companions={"doc2dial_doc.json": "documents", "multidoc2dial_doc.json": "documents"},
+    sidecars={"doc2dial_doc.json": "documents", "multidoc2dial_doc.json": "documents"},
 )

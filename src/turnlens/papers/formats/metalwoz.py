@@ -39,5 +39,5 @@ FORMAT = Format(
     records=Source.records,
     convert=convert,
     matches=matches,
-    companions={"tasks.txt": "descriptions of tasks"},
+    sidecars={"tasks.txt": "descriptions of tasks"},
 )

@@ -22,7 +22,7 @@ _NO_DOMAINS = ("message", "topic")
 _DATABASES = ("attraction", "bus", "hospital", "hotel", "police", "restaurant", "taxi", "train")
 # The parts that are listed in files of ids; dialogues in neither list are for training.
 _SPLITS = {"vallistfile.*": "dev", "testlistfile.*": "test"}
-_COMPANIONS = {
+_SIDECARS = {
     "ontology.json": "slots and values",
     "slot_descriptions.json": "descriptions of slots",
     "dialog_acts.json": "dialogue acts",
@@ -84,5 +84,5 @@ FORMAT = Format(
     records=records,
     convert=convert,
     matches=matches,
-    companions=_COMPANIONS,
+    sidecars=_SIDECARS,
 )

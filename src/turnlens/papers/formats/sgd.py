@@ -51,5 +51,5 @@ FORMAT = Format(
     records=Source.records,
     convert=convert,
     matches=matches,
-    companions={"schema.json": "services and slots"},
+    sidecars={"schema.json": "services and slots"},
 )

@@ -1,4 +1,4 @@
-"""Checking one conversation: its messages, its labels, and that every label keeps its type."""
+"""The check of each conversation: its messages, its labels, and that every label keeps its type."""
 
 from __future__ import annotations
 
