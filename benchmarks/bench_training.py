@@ -46,8 +46,8 @@ from turnlens.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettin
 from turnlens.papers.triple_encoders.c3l import C3LLoss, C3LSettings, c3l_targets
 from turnlens.papers.triple_encoders.collator import TurnOrderCollator
 from turnlens.papers.triple_encoders.views import View, add_views, view_prompt
-from turnlens.training.collators.texts import TextCollator
-from turnlens.training.freezing import frozen_lower_layers, no_attention_dropout
+from turnlens.training.collators import TextCollator
+from turnlens.training.encoder_modes import frozen_lower_layers, no_attention_dropout
 
 DATA = data_folder() / "sgd" / "train.jsonl.gz"
 LENGTH = 64 if is_quick() else 512  # of a padded row of dial2vec

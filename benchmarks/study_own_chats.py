@@ -43,14 +43,12 @@ from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.folders import BASE_ENCODER
 from turnlens.encoders.messages import encode_messages
 from turnlens.encoders.shipped.delta import apply_delta
-from turnlens.training.apart import add_learned
-from turnlens.training.choosing import Choose, Shares, held_out_of
+from turnlens.training.encoder_modes import made_for_bf16
 from turnlens.training.held_out import HeldOut
-from turnlens.training.precision import made_for_bf16
 from turnlens.training.recipes import Complete
 from turnlens.training.recipes.complete import MOST_STEPS
-from turnlens.training.run import Run
-from turnlens.training.state import TrainingState
+from turnlens.training.run import Run, TrainingState
+from turnlens.training.steps import SelectInterpolation, Shares, add_task_vectors, held_out_of
 
 BEFORE = "before"  # none of what was learned
 PAPERS = ("dialogue-cse", "dial2vec")
@@ -191,13 +189,13 @@ def own_training(rows: Any, encoder: ConversationEncoder, judge: Judge, seed: in
     """The default method, judged by labels and without them at all shares that it compares, and which it keeps."""
     shares: dict[str, Any] = {}
     after: dict[str, Any] = {}
-    choose = Choose.__call__
+    choose = SelectInterpolation.__call__
 
-    def watched(self: Choose, state: TrainingState, run: Run) -> None:
+    def watched(self: SelectInterpolation, state: TrainingState, run: Run) -> None:
         held, held_out = held_out_of(state)
         before = held_out.figures(state.vectors["alone"][: len(held_out.text)])
         for of_steps in (Shares(), *self.shares):
-            encoder = add_learned(state, of_steps)
+            encoder = add_task_vectors(state, of_steps)
             vectors = self.recipe.alone(encoder, held)
             figures = held_out.figures(vectors)
             shares[told(of_steps)] = {
@@ -212,7 +210,7 @@ def own_training(rows: Any, encoder: ConversationEncoder, judge: Judge, seed: in
         after["projected"] = judge.labelled(state.encoder, projection_of(rows, state.encoder, "context-projection"))
         raise Judged
 
-    with mock.patch.object(Choose, "__call__", watched), suppress(Judged):
+    with mock.patch.object(SelectInterpolation, "__call__", watched), suppress(Judged):
         turnlens.train(rows, encoder=encoder, settings={"seed": seed, "max_steps": steps})
     return {"shares": shares, **after}
 

@@ -48,8 +48,8 @@ from turnlens.encoders.shipped.delta import SHIPPED, apply_delta, file_checksum,
 from turnlens.encoders.transformer import transformer_layers, transformer_of
 from turnlens.papers.next_message.next_message import evaluate_next_message
 from turnlens.papers.next_message.sequences import EmbeddedSequences, build_sequences
-from turnlens.training.collators.texts import TextCollator
-from turnlens.training.losses.distillation import soft_neighbours
+from turnlens.training.collators import TextCollator
+from turnlens.training.losses.in_context import soft_neighbours
 from turnlens.training.recipes import ReplyHeadRecipe
 from turnlens.training.reply_head import fit_reply_head
 

@@ -14,7 +14,7 @@ from .evaluation.task import CONVERSATION as CONVERSATION
 from .evaluation.task import MESSAGE as MESSAGE
 from .evaluation.task import LoadSettings as LoadSettings
 from .evaluation.task import Task as Task
-from .training.collators.texts import TextCollator as TextCollator
+from .training.collators import TextCollator as TextCollator
 from .training.losses.base import ConversationLoss as ConversationLoss
 from .training.losses.base import CosineSettings as CosineSettings
 from .training.losses.in_batch import InBatchSettings as InBatchSettings

@@ -13,7 +13,7 @@ from transformers import BertForMaskedLM
 
 import turnlens
 from turnlens.papers.adaptation import Adaptation, MaskingCollator, masked_language_model, predicting_masked_only
-from turnlens.training.callbacks import StopInGoodOrder
+from turnlens.training.callbacks import GracefulStop
 
 
 def test_masks_at_most_so_many_tokens_and_gives_the_others_back(tiny_encoder) -> None:
@@ -136,15 +136,15 @@ def test_an_adaptation_that_was_stopped_goes_on_to_the_same_weights(
 ) -> None:
     how = {"method": Adaptation(max_steps=6, batch_size=8, learning_rate=1e-3), "encoder": tiny_encoder_path}
     whole = turnlens.train(conversations, **how, output=tmp_path / "whole")
-    step_end = StopInGoodOrder.on_step_end
+    step_end = GracefulStop.on_step_end
 
-    def stopped(self: StopInGoodOrder, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+    def stopped(self: GracefulStop, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if state.global_step == 2:
             signal.raise_signal(signal.SIGINT)
         step_end(self, args, state, control, **kwargs)
 
     with monkeypatch.context() as patch:
-        patch.setattr(StopInGoodOrder, "on_step_end", stopped)
+        patch.setattr(GracefulStop, "on_step_end", stopped)
         with pytest.raises(KeyboardInterrupt):
             turnlens.train(conversations, **how, output=tmp_path / "cut")
     resumed = turnlens.train(conversations, **how, output=tmp_path / "cut", resume=True)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from turnlens.papers.joined_contexts import JoinedContextCollator
-from turnlens.training.collators.texts import TextCollator
+from turnlens.training.collators import TextCollator
 
 
 def row(*texts: str) -> dict:

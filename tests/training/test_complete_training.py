@@ -16,16 +16,11 @@ from sklearn.metrics import adjusted_rand_score
 
 import turnlens
 from turnlens.data.messages import texts_of
-from turnlens.training.apart import LearnApart
-from turnlens.training.choosing import Choose
-from turnlens.training.embedding import Read
 from turnlens.training.held_out import HeldOut, compare_figures
-from turnlens.training.learning import Learn
-from turnlens.training.projecting import Project
 from turnlens.training.recipes import Complete
 from turnlens.training.reply_head import FitReplyHead
-from turnlens.training.run import Run
-from turnlens.training.state import TrainingState
+from turnlens.training.run import Run, TrainingState
+from turnlens.training.steps import EmbedMessages, FitProjection, Learn, LearnTaskVector, SelectInterpolation
 
 RECIPE = Complete(batch_size=64, max_steps=3, learning_rate=1e-3)
 SETTINGS = {"batch_size": 64, "max_steps": 3, "checkpoint_steps": 2}
@@ -46,24 +41,24 @@ def whole(corpus: Dataset, tiny_encoder_path: Path, tmp_path_factory: pytest.Tem
 
 
 @pytest.fixture(scope="module")
-def before_choice(corpus: Dataset, tiny_encoder_path: Path) -> tuple[TrainingState, Choose]:
+def before_choice(corpus: Dataset, tiny_encoder_path: Path) -> tuple[TrainingState, SelectInterpolation]:
     """What a training has learned, and the step that chooses what is kept of it."""
     state = RECIPE.begin(corpus, load(tiny_encoder_path), None)
     for step in RECIPE.steps(state):
-        if isinstance(step, Choose):
+        if isinstance(step, SelectInterpolation):
             return state, step
         state = Run(None).once(step, state)
     raise AssertionError("nothing is chosen")
 
 
-def chosen(state: TrainingState, choose: Choose) -> TrainingState:
+def chosen(state: TrainingState, choose: SelectInterpolation) -> TrainingState:
     """The state after a choice, of which the one before it knows nothing."""
     state = dataclasses.replace(
         state,
         encoder=copy.deepcopy(state.encoder),
         record=dict(state.record),
         vectors=dict(state.vectors),
-        learned=dict(state.learned),
+        task_vectors=dict(state.task_vectors),
     )
     return Run(None).once(choose, state)
 
@@ -102,12 +97,14 @@ def test_the_default_gives_encoder_head_centre_and_figures(whole: Path, corpus: 
 def test_what_is_learned_apart_shares_temperature_and_length(tiny_encoder, corpus) -> None:
     recipe = Complete(temperature=0.2, max_length=32, max_steps=3)
     steps = recipe.steps(recipe.begin(corpus, tiny_encoder, None))
-    apart = [step.recipe for step in steps if isinstance(step, LearnApart)]
+    apart = [step.recipe for step in steps if isinstance(step, LearnTaskVector)]
     assert [(part.temperature, part.max_length, part.max_steps) for part in apart] == [(0.2, 32, 3)] * 2
 
 
 @pytest.fixture
-def judged(before_choice: tuple[TrainingState, Choose], monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def judged(
+    before_choice: tuple[TrainingState, SelectInterpolation], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., None]:
     """Makes the stability of groups (draws, conversations) that of each share, in their order, and that of before."""
     state, _ = before_choice
 
@@ -132,15 +129,15 @@ def judged(before_choice: tuple[TrainingState, Choose], monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("best", range(4))
 def test_the_shares_are_those_from_which_held_out_conversations_gain_most(
-    best: int, before_choice: tuple[TrainingState, Choose], judged: Callable[..., None]
+    best: int, before_choice: tuple[TrainingState, SelectInterpolation], judged: Callable[..., None]
 ) -> None:
     state, choose = before_choice
-    start, learned = weights_of(state.given), state.learned
+    start, learned = weights_of(state.initial), state.task_vectors
     judged([np.full((10, 10), float(number == best)) for number in range(4)], np.zeros(10))
     after = chosen(state, choose)
     record = after.record["learned"]
     assert record == choose.shares[best] and set(learned) == {"answers", "context"}
-    assert same(state.given, start) and not same(after.encoder, start)
+    assert same(state.initial, start) and not same(after.encoder, start)
     for name, weight in after.encoder.state_dict().items():
         added = [share * learned[step][name] for step, share in record.items() if name in learned[step]]
         assert torch.allclose(weight.float(), start[name] + sum(added), atol=1e-6)
@@ -148,32 +145,32 @@ def test_the_shares_are_those_from_which_held_out_conversations_gain_most(
 
 @pytest.mark.parametrize("keep", [False, True])
 def test_what_made_it_worse_is_kept_only_if_asked_for(
-    keep: bool, before_choice: tuple[TrainingState, Choose], judged: Callable[..., None]
+    keep: bool, before_choice: tuple[TrainingState, SelectInterpolation], judged: Callable[..., None]
 ) -> None:
     state, choose = before_choice
     judged([np.zeros((10, 10))] * 4, np.ones(10), of_before=1)
     after = chosen(state, dataclasses.replace(choose, keep_anyway=keep))
-    assert same(after.encoder, weights_of(state.given)) is not keep
+    assert same(after.encoder, weights_of(state.initial)) is not keep
 
 
 @pytest.mark.parametrize("by", ["conversations", "draws"])
 def test_a_gain_that_may_be_chance_is_not_kept(
-    by: str, before_choice: tuple[TrainingState, Choose], judged: Callable[..., None]
+    by: str, before_choice: tuple[TrainingState, SelectInterpolation], judged: Callable[..., None]
 ) -> None:
     state, choose = before_choice
     gain = np.broadcast_to([9.0] + 9 * [-0.5], (10, 10))
     judged([gain if by == "conversations" else gain.T] * 4, np.zeros(10))
-    assert same(chosen(state, choose).encoder, weights_of(state.given))
+    assert same(chosen(state, choose).encoder, weights_of(state.initial))
 
 
 @pytest.mark.parametrize("two_sides", [False, True])
 def test_next_messages_are_enough_where_somebody_else_says_them(
-    two_sides: bool, before_choice: tuple[TrainingState, Choose], judged: Callable[..., None]
+    two_sides: bool, before_choice: tuple[TrainingState, SelectInterpolation], judged: Callable[..., None]
 ) -> None:
     state, choose = before_choice
     judged([np.broadcast_to([9.0] + 9 * [-0.5], (10, 10))] * 4, np.ones(10))
     after = chosen(state, dataclasses.replace(choose, two_sides=two_sides))
-    assert same(after.encoder, weights_of(state.given)) is not two_sides
+    assert same(after.encoder, weights_of(state.initial)) is not two_sides
 
 
 def test_a_run_that_was_cut_goes_on_to_the_same_model(
@@ -188,7 +185,7 @@ def test_a_run_that_was_cut_goes_on_to_the_same_model(
         with pytest.raises(TypeError):
             train()
     with monkeypatch.context() as patch:
-        patch.setattr(Read, "__call__", None)  # the vectors are there
+        patch.setattr(EmbedMessages, "__call__", None)  # the vectors are there
         resumed = train(resume=True)
     expected = turnlens.load_encoder(whole)
     assert same(resumed, weights_of(expected))
@@ -208,7 +205,7 @@ def test_bfloat16_is_the_default_where_the_processor_is_made_for_it(corpus, tiny
         recipe = dataclasses.replace(RECIPE, bf16=given)
         state = recipe.begin(corpus, tiny_encoder, None)
         for step in recipe.steps(state):
-            if isinstance(step, LearnApart):
+            if isinstance(step, LearnTaskVector):
                 step(state, Run(None))
         assert stages == [bf16, bf16]
         stages.clear()
@@ -232,15 +229,15 @@ def test_messages_of_one_speaker_are_learned_from_in_context_alone(tiny_encoder,
 
 
 def test_the_vectors_of_later_steps_are_those_of_the_projecting_encoder(tiny_encoder, corpus, monkeypatch) -> None:
-    project, projected = Project.__call__, []
+    project, projected = FitProjection.__call__, []
 
-    def watched(self: Project, state: TrainingState, run: Run) -> None:
+    def watched(self: FitProjection, state: TrainingState, run: Run) -> None:
         texts = texts_of(state.held_out["messages"][:])
         project(self, state, run)
         projected.append(state.record["projected"])
         np.testing.assert_allclose(state.vectors["held_out"], state.encoder.encode_messages(texts), atol=1e-5)
 
-    monkeypatch.setattr(Project, "__call__", watched)
+    monkeypatch.setattr(FitProjection, "__call__", watched)
     turnlens.train(corpus, method=dataclasses.replace(RECIPE, bf16=False), encoder=tiny_encoder)
     assert projected == [True]
 

@@ -6,7 +6,7 @@ from sentence_transformers import SentenceTransformer
 
 from turnlens.encoders.transformer import transformer_of
 from turnlens.papers.triple_encoders.views import add_views
-from turnlens.training.interpolation import merge_weights
+from turnlens.training.merging import merge_weights
 
 
 def moved(path, by: float) -> SentenceTransformer:

@@ -16,7 +16,7 @@ from turnlens.papers.dialogue_cse.recipe import DialogueCSE
 from turnlens.papers.triple_encoders.c3l import C3LSettings
 from turnlens.papers.triple_encoders.recipe import C3L, CCL
 from turnlens.training.losses.base import ConversationLoss
-from turnlens.training.recipes import METHODS, EncoderRecipe, get_recipe, read_recipe, registry
+from turnlens.training.recipes import METHODS, EncoderRecipe, base, get_recipe, read_recipe
 
 
 def test_the_papers_settings() -> None:
@@ -60,7 +60,7 @@ def test_a_recipe_that_is_no_dataclass_is_refused(monkeypatch) -> None:
     class Undecorated(DialogueCSE):
         temperature = 0.2  # which __init__ of the class it extends would not see
 
-    monkeypatch.setattr(registry, "METHODS", {"dialogue-cse": Undecorated})
+    monkeypatch.setattr(base, "METHODS", {"dialogue-cse": Undecorated})
     with pytest.raises(ValueError, match=r"put @dataclass\(frozen=True\) before .*Undecorated"):
         get_recipe("dialogue-cse")
 

@@ -12,7 +12,7 @@ from turnlens.papers.baselines.recipes import SingleVector
 from turnlens.papers.dial2vec.recipe import Dial2vec
 from turnlens.papers.dialogue_cse.recipe import DialogueCSE
 from turnlens.papers.triple_encoders.recipe import CCL
-from turnlens.training.recomputing import recomputed_activations
+from turnlens.training.encoder_modes import recomputed_activations
 from turnlens.training.train import train
 
 SHORT = {"batch_size": 4, "max_steps": 2, "max_length": 32, "frozen_layers": 0, "learning_rate": 1e-3}

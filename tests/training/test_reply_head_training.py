@@ -17,9 +17,8 @@ from turnlens.encoders.identity import encoder_source, weights_digest
 from turnlens.encoders.reply_head import ReplyHead
 from turnlens.encoders.reply_model import ReplyModel
 from turnlens.evaluation import TaskEvaluator
-from turnlens.training.embedded_messages import EmbeddedMessages
 from turnlens.training.recipes import ReplyHeadRecipe
-from turnlens.training.reply_head import fit_reply_head
+from turnlens.training.reply_head import EmbeddedMessages, fit_reply_head
 
 RECIPE = ReplyHeadRecipe(batch_size=8, epochs=3, context_turns=4)
 

@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 from turnlens.cli.main import app
-from turnlens.training.collators.texts import TextCollator
+from turnlens.training.collators import TextCollator
 
 _WORKER = Path(__file__).parent / "torchrun_worker.py"
 _PROCESSES, _BATCH, _ACCUMULATED = 2, 2, 2

@@ -26,11 +26,10 @@ from turnlens.papers.adaptation import Adaptation
 from turnlens.papers.baselines.recipes import Siamese, SingleVector
 from turnlens.papers.dialogue_cse.recipe import DialogueCSE
 from turnlens.papers.triple_encoders.views import encode_view
-from turnlens.training.checkpoints import LOSS_FILE
-from turnlens.training.collators.texts import TextCollator
-from turnlens.training.freezing import no_attention_dropout
-from turnlens.training.precision import runs_in_bf16
+from turnlens.training.collators import TextCollator
+from turnlens.training.encoder_modes import no_attention_dropout, runs_in_bf16
 from turnlens.training.recipes import InContext, get_recipe
+from turnlens.training.run import LOSS_FILE
 from turnlens.training.train import train
 
 
@@ -132,7 +131,7 @@ def test_a_run_that_is_cut_after_its_last_step_takes_no_further_one(
     recipe = DialogueCSE(**{**SHORT, "max_steps": 4, "checkpoint_steps": 2})
     train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "whole")
     with monkeypatch.context() as patch:
-        patch.setattr("turnlens.training.learning.interpolate_weights", lambda *given: power_cut())
+        patch.setattr("turnlens.training.steps.interpolate_weights", lambda *given: power_cut())
         with pytest.raises(RuntimeError, match="power cut"):
             train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "cut")
     assert (tmp_path / "cut.run" / "training" / "checkpoint-4" / LOSS_FILE).is_file()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from turnlens.cli.main import main
-from turnlens.training.collators.texts import TextCollator
+from turnlens.training.collators import TextCollator
 
 
 def run(log: str, fatal: int, arguments: list[str]) -> None:

@@ -35,12 +35,11 @@ from turnlens.data.fingerprint import fingerprint
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.identity import encoder_source
 from turnlens.encoders.transformer import transformer_of
-from turnlens.training.collators.texts import text_key
-from turnlens.training.precision import runs_in_bf16
+from turnlens.training.collators import text_key
+from turnlens.training.encoder_modes import runs_in_bf16
 from turnlens.training.recipes.base import EncoderRecipe, Recipe
 from turnlens.training.recipes.settings import Schedule, replace_settings
-from turnlens.training.run import Run, Step
-from turnlens.training.state import TrainingState
+from turnlens.training.run import Run, Step, TrainingState
 from turnlens.training.trainer import fit, training_arguments
 
 

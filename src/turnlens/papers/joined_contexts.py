@@ -10,7 +10,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from turnlens.encoders.contexts import joined_context, newest_words_kept
-from turnlens.training.collators.texts import Row, TextCollator
+from turnlens.training.collators import Row, TextCollator
 
 
 @dataclass(frozen=True)

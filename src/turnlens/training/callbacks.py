@@ -22,10 +22,10 @@ from turnlens._compat import restore_unlogged_loss, unlogged_loss
 from turnlens._utils.files import atomic_path
 from turnlens._utils.processes import give_back_memory
 from turnlens._utils.progress import note, progress_bar
-from turnlens.training.checkpoints import save_loss
+from turnlens.training.run import save_loss
 
 
-class StopInGoodOrder(TrainerCallback):
+class GracefulStop(TrainerCallback):
     """On Ctrl-C or SIGTERM, finish the step in progress and write a checkpoint; on a second signal, stop at once.
 
     A step that is validated is finished with its validation, so that a resumed run keeps the same best step.
@@ -127,7 +127,7 @@ class LossState(TrainerCallback):
             save_loss(checkpoint, self.parameters, kept)
 
 
-class TellEpoch(TrainerCallback):
+class SetEpoch(TrainerCallback):
     """Tells a collator the epoch before batches are requested, so that the workers started for them know it, too."""
 
     def __init__(self, set_epoch: Callable[[int], None]) -> None:
@@ -150,7 +150,7 @@ class FinishLastStep(TrainerCallback):
             control.should_evaluate |= args.load_best_model_at_end
 
 
-class GiveBackMemory(TrainerCallback):
+class ReleaseMemory(TrainerCallback):
     """Returns to the system what steps have freed, once a second.
 
     Batches differ in length, so that the C library finds room in little of it, and would grow with every step.

@@ -26,9 +26,8 @@ from turnlens.encoders.identity import encoder_source
 from turnlens.encoders.loading import as_encoder
 from turnlens.encoders.message_pooling import message_tokens, pool_messages
 from turnlens.formats.input_files import check_apart
-from turnlens.training.run import Run, Step
-from turnlens.training.saving import save_encoder
-from turnlens.training.state import TrainingState
+from turnlens.training.model_card import save_encoder
+from turnlens.training.run import Run, Step, TrainingState
 
 CENTRE_SAMPLE = 1000  # more conversations change nothing: docs/research-log
 STRETCH = 0.1
@@ -122,7 +121,7 @@ def fit_centre(
 
 @dataclass(frozen=True)
 class FitCentre(Step):
-    """The step that fits a centre to the conversations that were learned from."""
+    """Fit a centre to the training conversations."""
 
     name: str = "centre"
 

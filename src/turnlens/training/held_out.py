@@ -1,4 +1,4 @@
-"""How good an encoder is on conversations held out from its training, judged without labels.
+"""Figures of an encoder on conversations held out from its training, without labels.
 
 Each figure is a value for each conversation, where higher is better. Their mean is at most 1; 0 is the worst, and of
 stability what chance gives. None rises where vectors collapse: tied candidates share their places, and agreement on one
@@ -19,11 +19,11 @@ from threadpoolctl import threadpool_limits
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, bootstrap_interval, unit_vectors
 from turnlens.data.messages import Messages
 from turnlens.encoders.reply_head import ReplyHead
-from turnlens.training.collators.texts import text_key
+from turnlens.training.collators import text_key
 from turnlens.training.losses.composed import composed_queries
 
-# Decides what an encoder keeps: it moves as labels do, also where messages come to mean their conversations and no
-# more, and where the answers teach what no context does, which "in_context" counts as a loss.
+# Selects the interpolation. It follows labels even where messages come to mean no more than their conversations, and
+# where answers teach what no context does, which "in_context" counts as a loss.
 STABILITY = "stability"
 TITLES = {
     "next_message": "next message among those of other conversations, MRR",
@@ -64,7 +64,7 @@ class HeldOut:
         )
 
     def figures(self, vectors: FloatArray, head: ReplyHead | None = None) -> dict[str, FloatArray]:
-        """The figures of an encoder by its vectors of the messages, each read alone.
+        """Return the figures of an encoder from its vectors of the messages, each read alone.
 
         Args:
             vectors: The vectors, of any length (messages, dim).
@@ -94,7 +94,7 @@ class HeldOut:
         }
 
     def next_message(self, vectors: FloatArray, head: ReplyHead | None = None) -> FloatArray:
-        """How high each message ranks, given those before it (conversations,); see `figures`."""
+        """Return the mean reciprocal rank of the next messages (conversations,); see `figures`."""
         units, speaker = torch.from_numpy(unit_vectors(vectors).astype(np.float32)), torch.from_numpy(self.speaker)
         head = head or ReplyHead(units.shape[1])
         candidates = head.candidates(units).detach().numpy()
@@ -107,9 +107,9 @@ class HeldOut:
         return ranks
 
     def _others(self) -> Iterator[tuple[int, int, BoolArray]]:
-        """Where each conversation starts and ends, and which messages its own are compared with (turns, messages).
+        """Yield the start and the end of each conversation, and the messages it is compared with (turns, messages).
 
-        These are the messages of other conversations that say something else.
+        These are the messages of other conversations with another text.
         """
         ends = np.cumsum(self.turns)
         for start, end in zip((ends - self.turns).tolist(), ends.tolist()):
@@ -118,7 +118,7 @@ class HeldOut:
             yield start, end, others
 
     def stability(self, vectors: FloatArray) -> FloatArray:
-        """The adjusted Rand index of two groupings, for each draw of halves, as parts that conversations have in it.
+        """Return the adjusted Rand index of two groupings, for each draw of halves, split over conversations.
 
         Args:
             vectors: As for `figures`.
@@ -143,12 +143,12 @@ class HeldOut:
         return np.asarray(np.add.reduceat(agreement, starts, axis=1) / self.turns)
 
     def _two_groupings(self, vectors: FloatArray, seed: int) -> list[IntArray]:
-        """A grouping by each half of the messages (messages,)."""
+        """Group all messages by each half of them (messages,)."""
         halves = np.array_split(np.random.default_rng(seed).permutation(len(vectors)), 2)
         return [self._groups(vectors, half, seed) for half in halves]
 
     def _groups(self, vectors: FloatArray, learned: IntArray, seed: int) -> IntArray:
-        """The group of each message, of groups of some of them (messages,)."""
+        """Group all messages by k-means that is fitted to some of them (messages,)."""
         count = min(_GROUPS, max(1, len(np.unique(self.text[learned])) // 2))
         return np.asarray(KMeans(count, n_init=1, random_state=seed).fit(vectors[learned]).predict(vectors))
 
@@ -166,7 +166,7 @@ def _reciprocal_ranks(scores: FloatArray, true: FloatArray, others: BoolArray) -
 
 
 def _nearest(scores: FloatArray, others: BoolArray) -> BoolArray:
-    """Whether each of the others is among the ten with the highest scores (rows, messages)."""
+    """Mark the ten of the others with the highest scores (rows, messages)."""
     among = np.where(others, scores, -np.inf)
     count = min(_NEIGHBOURS, among.shape[1])
     nearest = np.zeros(among.shape, dtype=bool)
@@ -175,7 +175,7 @@ def _nearest(scores: FloatArray, others: BoolArray) -> BoolArray:
 
 
 def compare_figures(before: Mapping[str, FloatArray], after: Mapping[str, FloatArray]) -> dict[str, dict[str, Any]]:
-    """Figures before and after in percent, and their difference, with 95 % bootstrap intervals over conversations."""
+    """Return figures before and after in percent, and their difference, with bootstrap intervals over conversations."""
     compared = {}
     for name in before:
         values = {"before": before[name], "after": after[name], "difference": after[name] - before[name]}

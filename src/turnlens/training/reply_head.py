@@ -1,4 +1,4 @@
-"""Training the reply head on the vectors of messages, so that each message is embedded only once."""
+"""The training of the reply head on the vectors of messages, so that each message is embedded only once."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 from transformers import get_linear_schedule_with_warmup
 from typing_extensions import override
 
@@ -25,20 +28,103 @@ from turnlens.encoders.embed import (
 from turnlens.encoders.identity import encoder_source, weights_digest
 from turnlens.encoders.loading import load_encoder
 from turnlens.encoders.reply_head import ReplyHead
-from turnlens.training.embedded_messages import EmbeddedMessages
-from turnlens.training.interpolation import interpolate_weights
-from turnlens.training.losses.composed import ComposedSettings
-from turnlens.training.recipes.reply_head_settings import ReplyHeadSettings
-from turnlens.training.run import Run, Step
-from turnlens.training.state import TrainingState
+from turnlens.training.collators import text_key
+from turnlens.training.losses.composed import ComposedSettings, composed_loss, composed_ranks
+from turnlens.training.merging import interpolate_weights
+from turnlens.training.run import Run, Step, TrainingState
 
-# Those that are tried when none is given. The largest come first, as what was learned is kept unless less is better.
+if TYPE_CHECKING:
+    from turnlens.training.recipes.reply_head import ReplyHeadSettings
+
+
+@dataclass(frozen=True)
+class EmbeddedMessages:
+    """The embedded messages of conversations, with the messages of one conversation in a row.
+
+    Attributes:
+        vectors: The vector of each message, of length 1 (messages, dim).
+        speaker: A number for each role (messages,).
+        text_key: Equal for equal texts (messages,).
+        starts: Where each conversation starts, followed by the number of messages (conversations + 1,).
+        teacher: If there is a teacher, its vectors of the turns before each message and of the message itself, of
+            length 1 (messages, its dim) each.
+    """
+
+    vectors: Tensor
+    speaker: Tensor
+    text_key: Tensor
+    starts: Tensor
+    teacher: tuple[Tensor, Tensor] | None = None
+
+    @classmethod
+    def of(cls, table: pa.Table) -> EmbeddedMessages:
+        """Read the messages of a table from `embed_messages` or `embed_taught` without empty ones.
+
+        Raises:
+            ValueError: Columns are missing, or fewer than two conversations have two messages or more.
+        """
+        missing = [name for name in ("id", "role", "text", "vector") if name not in table.column_names]
+        if missing:
+            raise ValueError(
+                f"the vectors have no column {' and '.join(missing)}: expected what turnlens embed writes for messages"
+            )
+        table = table.filter(pc.not_equal(pc.utf8_trim_whitespace(table["text"]), ""))
+        ids = np.asarray(table["id"].dictionary_encode().combine_chunks().indices)
+        starts = np.flatnonzero(np.diff(ids, prepend=-1, append=-1))
+        if (np.diff(starts) > 1).sum() < 2:
+            raise ValueError("training a reply head needs at least 2 conversations of 2 messages or more")
+        return cls(
+            _units(table, "vector"),
+            torch.from_numpy(np.asarray(table["role"].dictionary_encode().combine_chunks().indices).astype(np.int64)),
+            torch.tensor([text_key(text) for text in table["text"].to_pylist()]),
+            torch.from_numpy(starts),
+            (_units(table, "teacher_context"), _units(table, "teacher_response"))
+            if "teacher_context" in table.column_names
+            else None,
+        )
+
+    @property
+    def conversations(self) -> int:
+        """The number of conversations."""
+        return len(self.starts) - 1
+
+    def loss(self, head: ReplyHead, chosen: Tensor, settings: ComposedSettings) -> tuple[Tensor, int]:
+        """Return the loss on some conversations, and the number of turns over which it is the mean."""
+        rows, turns = self._turns(chosen)
+        teacher = None if self.teacher is None else (self.teacher[0][rows], self.teacher[1][rows])
+        return composed_loss(head, **turns, settings=settings, teacher=teacher), len(rows) - len(chosen)
+
+    def ranks(self, head: ReplyHead, chosen: Tensor) -> Tensor:
+        """Rank each message but the first of its conversation among the messages of the other conversations."""
+        return composed_ranks(head, **self._turns(chosen)[1])
+
+    def _turns(self, chosen: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the rows of the messages of some conversations, and the arguments of losses and ranks."""
+        lengths = self.starts[chosen + 1] - self.starts[chosen]
+        rows = torch.cat(
+            [torch.arange(int(self.starts[index]), int(self.starts[index + 1])) for index in chosen.tolist()]
+        )
+        return rows, {
+            "vectors": self.vectors[rows],
+            "speaker": self.speaker[rows],
+            "conversation": torch.arange(len(chosen)).repeat_interleave(lengths),
+            "text_key": self.text_key[rows],
+        }
+
+
+def _units(table: pa.Table, name: str) -> Tensor:
+    """Return a column of vectors, scaled to length 1 (messages, dim)."""
+    flat = np.array(table[name].combine_chunks().flatten(), dtype=np.float32)  # a copy, for torch
+    return normalize(torch.from_numpy(flat.reshape(len(table), -1)), dim=1)
+
+
+# Candidates for the interpolation. The largest come first: a smaller one is taken only if it is better.
 _INTERPOLATIONS = tuple(tenths / 10 for tenths in range(10, 0, -1))
 
 
 @dataclass(frozen=True)
 class FitReplyHead(Step):
-    """The step that fits a reply head to the vectors of the messages that were learned from.
+    """Fit a reply head to the vectors of the training messages.
 
     Attributes:
         recipe: The settings.
@@ -54,7 +140,7 @@ class FitReplyHead(Step):
         state.encoder.reply_head, state.record[self.losses] = fit_reply_head(self._embedded(state, run), self.recipe)
 
     def _embedded(self, state: TrainingState, run: Run) -> pa.Table:
-        """The vectors of all messages, made here unless they are there, and those of the teacher if there is one."""
+        """Return the vectors of all messages, and the teacher's if there is one; embed what is missing."""
         if state.embedded is not None:
             return state.embedded
         if "learned" in state.vectors:
@@ -133,7 +219,7 @@ def fit_reply_head(table: pa.Table, recipe: ReplyHeadSettings) -> tuple[ReplyHea
 def _best_interpolation(
     messages: EmbeddedMessages, head: ReplyHead, start: dict[str, Tensor], held_out: Tensor, size: int
 ) -> float:
-    """The interpolation with the best mean rank on the held-out conversations, the largest if several are as good."""
+    """Return the interpolation with the best mean rank on held-out conversations; the largest of equals."""
     if not len(held_out):
         return 1.0
     ranks = {}
@@ -146,7 +232,7 @@ def _best_interpolation(
 
 
 def _batches(learned: Tensor, size: int, total: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """Batches of conversations in a random order, epoch after epoch, until there have been enough."""
+    """Yield `total` batches of conversations, in a new random order each epoch."""
     done = 0
     while True:
         for batch in learned[torch.randperm(len(learned), generator=generator)].split(size):
@@ -159,7 +245,7 @@ def _batches(learned: Tensor, size: int, total: int, generator: torch.Generator)
 def _mean_loss(
     messages: EmbeddedMessages, head: ReplyHead, chosen: Tensor, size: int, settings: ComposedSettings
 ) -> float:
-    """The mean loss per turn."""
+    """Return the mean loss per turn."""
     with torch.inference_mode():
         losses = [messages.loss(head, batch, settings) for batch in chosen.split(size)]
     return round(sum(loss.item() * count for loss, count in losses) / max(1, sum(count for _, count in losses)), 4)

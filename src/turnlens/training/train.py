@@ -23,9 +23,9 @@ from turnlens.encoders.embed import holds_vectors
 from turnlens.encoders.identity import encoder_source
 from turnlens.encoders.loading import as_encoder
 from turnlens.formats.input_files import check_apart
+from turnlens.training.model_card import save_encoder
 from turnlens.training.recipes import Recipe, get_recipe
 from turnlens.training.run import Run
-from turnlens.training.saving import save_encoder
 
 
 def train(
@@ -81,7 +81,7 @@ def train(
     vectors = isinstance(data, str | os.PathLike) and holds_vectors(data)
     state = recipe.begin(Path(data) if vectors else read_conversations(data), given, evaluator)
     of_recipe = {"method": _name_of(recipe), **dataclasses.asdict(recipe)}
-    settings = {"recipe": of_recipe, "conversations": state.source, "encoder": encoder_source(state.given)}
+    settings = {"recipe": of_recipe, "conversations": state.source, "encoder": encoder_source(state.initial)}
     if evaluator is not None:
         settings["validation"] = {"evaluator": type(evaluator).__name__, **evaluator.get_config_dict()}
     with Run.open(output, settings, resume, force) as run:

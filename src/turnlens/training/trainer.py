@@ -1,9 +1,9 @@
-"""The trainer that every stage of every method runs in."""
+"""The trainer of every stage of every method."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from sentence_transformers import SentenceTransformerTrainer
@@ -17,19 +17,21 @@ from turnlens.encoders.loading import load_encoder
 from turnlens.encoders.transformer import transformer_of
 from turnlens.training.callbacks import (
     FinishLastStep,
-    GiveBackMemory,
+    GracefulStop,
     LossState,
-    StopInGoodOrder,
-    TellEpoch,
+    ReleaseMemory,
+    SetEpoch,
     TrainingProgress,
 )
-from turnlens.training.checkpoints import load_loss, loss_parameters, newest_unfinished, unlogged_loss_of
-from turnlens.training.precision import runs_in_bf16
-from turnlens.training.recipes.settings import Schedule
+from turnlens.training.encoder_modes import runs_in_bf16
+from turnlens.training.run import load_loss, loss_parameters, newest_unfinished, unlogged_loss_of
+
+if TYPE_CHECKING:
+    from turnlens.training.recipes.settings import Schedule
 
 
 def training_arguments(settings: Schedule, folder: Path, save: bool) -> dict[str, Any]:
-    """The trainer's arguments that every stage shares."""
+    """Return the trainer's arguments that every stage shares."""
     return {
         "output_dir": str(folder),
         "learning_rate": settings.learning_rate,
@@ -53,7 +55,7 @@ def training_arguments(settings: Schedule, folder: Path, save: bool) -> dict[str
 
 
 def validation_arguments(evaluator: BaseEvaluator, settings: Schedule) -> dict[str, Any]:
-    """The further arguments of a trainer that evaluates at every checkpoint and ends with the best one."""
+    """Return the further arguments of a trainer that evaluates at every checkpoint and keeps the best."""
     return {
         "eval_strategy": "steps",
         "eval_steps": settings.checkpoint_steps,
@@ -80,7 +82,7 @@ class ConversationTrainer(LoadsCheckpoints, SentenceTransformerTrainer):
 
     @override
     def get_decay_parameter_names(self, model: nn.Module) -> list[str]:
-        """All parameters that decay by default, word embeddings only if `decays_words`."""
+        """Return the parameters that decay by default, word embeddings only if `decays_words`."""
         words = transformer_of(self.model).get_input_embeddings().weight
         decaying = set(super().get_decay_parameter_names(model))
         return [
@@ -109,12 +111,12 @@ def fit(trainer: Trainer, checkpoints: Path | None, stage: str) -> None:
     """
     newest = newest_unfinished(checkpoints)
     loss = LossState(trainer, loss_parameters(trainer), unlogged_loss_of(newest))
-    stop, progress = StopInGoodOrder(), TrainingProgress(stage)
+    stop, progress = GracefulStop(), TrainingProgress(stage)
     trainer.remove_callback(PrinterCallback)
-    for callback in (stop, loss, progress, FinishLastStep(), GiveBackMemory()):
+    for callback in (stop, loss, progress, FinishLastStep(), ReleaseMemory()):
         trainer.add_callback(callback)
     if hasattr(trainer.data_collator, "set_epoch"):
-        trainer.add_callback(TellEpoch(trainer.data_collator.set_epoch))
+        trainer.add_callback(SetEpoch(trainer.data_collator.set_epoch))
     try:
         with stop.catching_signals():
             trainer.train(resume_from_checkpoint=str(newest) if newest is not None else None)

@@ -5,7 +5,7 @@ import torch
 
 from turnlens.papers.baselines.siamese import SiameseLoss, SiameseSettings
 from turnlens.papers.joined_contexts import JoinedContextCollator
-from turnlens.training.collators.texts import TextCollator
+from turnlens.training.collators import TextCollator
 
 
 def features_of(encoder, conversations, joined: int = 0) -> list[dict[str, torch.Tensor]]:

@@ -6,7 +6,7 @@ from torch.nn.functional import cosine_similarity, normalize
 
 from turnlens.papers.baselines.single_vector import SingleVectorLoss, SingleVectorSettings
 from turnlens.papers.joined_contexts import JoinedContextCollator
-from turnlens.training.collators.texts import TextCollator
+from turnlens.training.collators import TextCollator
 
 
 def features_of(encoder, conversations, turns: int = 3) -> list[dict[str, torch.Tensor]]:

@@ -22,7 +22,7 @@ from turnlens.encoders.rendering import Renderer
 from turnlens.papers.dial2vec.plato import convert_plato
 from turnlens.papers.dial2vec.recipe import Dial2vec
 from turnlens.papers.dial2vec.turn_tables import turn_tables_of
-from turnlens.training.freezing import frozen_lower_layers
+from turnlens.training.encoder_modes import frozen_lower_layers
 from turnlens.training.recipes import get_recipe
 
 WIDTH, LAYERS, HEADS, POSITIONS = 32, 3, 4, 80

@@ -22,7 +22,7 @@ from turnlens.papers.dial2vec.collator import ConversationCollator
 from turnlens.papers.dial2vec.loss import Dial2vecLoss
 from turnlens.papers.dial2vec.recipe import Dial2vec
 from turnlens.papers.dial2vec.turn_tables import TurnTables, add_turn_tables, turn_and_position, turn_tables_of
-from turnlens.training.freezing import frozen_lower_layers
+from turnlens.training.encoder_modes import frozen_lower_layers
 from turnlens.training.train import train
 
 TURN = torch.tensor([[-1, 0, 0, 0, 1, 1, 2, -1, -1], [-1, 4, 6, 6, 7, 7, 7, 7, 9]])

@@ -14,8 +14,8 @@ from turnlens.papers.dialogue_cse.loss import (
     context_aware_embeddings,
     context_turns_of,
 )
-from turnlens.training.collators.texts import TextCollator
-from turnlens.training.freezing import frozen_lower_layers
+from turnlens.training.collators import TextCollator
+from turnlens.training.encoder_modes import frozen_lower_layers
 
 Tokens = list[Tensor]  # one (n_i, d) matrix per turn
 

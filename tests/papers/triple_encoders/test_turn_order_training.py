@@ -17,7 +17,7 @@ from turnlens.papers.adaptation import Adaptation
 from turnlens.papers.triple_encoders.collator import TurnOrderCollator
 from turnlens.papers.triple_encoders.recipe import C3L, CCL
 from turnlens.papers.triple_encoders.views import TOKENS, Views, token_rows, views_of
-from turnlens.training.freezing import learning_rows
+from turnlens.training.encoder_modes import learning_rows
 from turnlens.training.recipes import get_recipe
 from turnlens.training.train import train
 

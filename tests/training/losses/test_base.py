@@ -5,7 +5,7 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from turnlens import papers
-from turnlens.training.checkpoints import loss_parameters
+from turnlens.training.run import loss_parameters
 
 LOSSES = [
     getattr(papers, name)

@@ -25,7 +25,7 @@ from turnlens.papers.triple_encoders.c3l import C3LLoss, C3LSettings
 from turnlens.papers.triple_encoders.ccl import CCLLoss, CCLSettings
 from turnlens.papers.triple_encoders.collator import TurnOrderCollator
 from turnlens.papers.triple_encoders.views import add_views
-from turnlens.training.collators.texts import TextCollator
+from turnlens.training.collators import TextCollator
 
 # For each loss its collator, made from the encoder and all conversations, and the loss itself.
 LOSSES = {

@@ -8,7 +8,7 @@ from torch.nn.functional import cross_entropy, normalize
 import turnlens
 from turnlens.training.collators import TextCollator
 from turnlens.training.losses import CosineSettings, RequestAnswerLoss
-from turnlens.training.recipes.request_answer import pairs_of
+from turnlens.training.recipes.complete import pairs_of
 
 PAIRS = [
     ("my card is lost", "we will block it"),

@@ -15,7 +15,7 @@ from turnlens.papers.baselines.single_vector import SingleVectorLoss, SingleVect
 from turnlens.papers.citations import CONVERT
 from turnlens.papers.in_batch import InBatch
 from turnlens.papers.joined_contexts import JoinedContextCollator
-from turnlens.training.collators.texts import TextCollator
+from turnlens.training.collators import TextCollator
 from turnlens.training.recipes.base import Inputs
 
 

@@ -12,7 +12,7 @@ from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.papers.citations import DIALOGUE_CSE
 from turnlens.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings
 from turnlens.papers.in_batch import InBatch
-from turnlens.training.collators.texts import TextCollator
+from turnlens.training.collators import TextCollator
 from turnlens.training.recipes.base import Inputs
 
 

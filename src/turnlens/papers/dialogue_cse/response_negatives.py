@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from turnlens.data.messages import Message
 from turnlens.papers.utterance_pool import UtterancePool
-from turnlens.training.collators.texts import Row, TextCollator
+from turnlens.training.collators import Row, TextCollator
 
 _TRIES = 100
 

@@ -22,8 +22,8 @@ from turnlens.papers.adaptation import Adaptation
 from turnlens.papers.baselines import SimCSE, SimCSESettings
 from turnlens.papers.experiments.digests import digest
 from turnlens.papers.experiments.method import Stage, is_published
+from turnlens.training.model_card import save_encoder
 from turnlens.training.recipes import METHODS, Pace, Schedule, get_recipe
-from turnlens.training.saving import save_encoder
 from turnlens.training.train import train
 
 _RECORD = "training.json"

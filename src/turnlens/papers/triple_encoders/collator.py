@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from turnlens.papers.triple_encoders.corpus_negatives import CorpusNegatives, Pair
 from turnlens.papers.triple_encoders.views import View, view_prompt, views_of
-from turnlens.training.collators.texts import text_key
+from turnlens.training.collators import text_key
 
 # The columns of `rows`. Without speaker tokens, "same" is used for both kinds of speakers.
 CCL_COLUMNS: tuple[tuple[View, bool], ...] = (("before", True), ("before", False), ("after", True))

@@ -35,7 +35,7 @@ class ComposedSettings(CosineSettings, InBatchSettings):
 
 
 def last_turns(conversation: Tensor, count: int) -> Tensor:
-    """The turns before each turn in its conversation, the latest first.
+    """Return the turns before each turn in its conversation, the latest first.
 
     Args:
         conversation: The conversation of each turn, with the turns of one conversation in a row (turns,).

@@ -128,7 +128,7 @@ class Turns:
         return self.gather_rows(scores.T)[:, self.start : self.start + self.own].T
 
     def negatives(self, own_turns: Tensor, negatives: Negatives) -> Tensor:
-        """Which turns are negatives of the given turns of this process.
+        """Return the negatives of some turns of this process.
 
         A turn of the same conversation, or of the same text, never is.
 
@@ -156,7 +156,7 @@ class Turns:
         return allowed
 
     def candidates(self, own_turns: Tensor, negatives: Negatives) -> Tensor:
-        """Which turns are candidates of the given turns of this process: each one itself, and its negatives.
+        """Return the candidates of some turns of this process: each turn itself, and its negatives.
 
         Arguments and mask are those of `Turns.negatives`.
         """

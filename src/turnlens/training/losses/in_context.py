@@ -1,24 +1,34 @@
-"""Learning from context: the vectors of single messages learn the similarities that the messages have in context.
-
-Most messages of a conversation get their meaning from the messages around them ("Tomorrow at five."). An encoder that
-reads the whole conversation sees that meaning. An encoder that reads the message alone can learn what such a message is
-usually about. There are no negatives: the target for two messages is the similarity that the encoder, before it learns,
-gives them in context.
-"""
+"""In-context distillation: messages read alone learn the similarities that they have in context."""
 
 from __future__ import annotations
 
 import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
-from torch.nn.functional import normalize
+from torch.nn.functional import kl_div, normalize
 from typing_extensions import override
 
 from turnlens._utils.vectors import FloatArray
 from turnlens.encoders.forward import encode_sliced, full_precision, sliced_means, take
 from turnlens.training.losses.base import ConversationLoss, CosineSettings
-from turnlens.training.losses.distillation import soft_neighbours
 from turnlens.training.losses.in_batch import process_mean
+
+_NEVER = -1e9  # the logit of an item that is left out; it is finite so that the divergence is finite, too
+
+
+def soft_neighbours(scores: Tensor, taught: Tensor, left_out: Tensor, temperature: float) -> Tensor:
+    """For each row, the KL divergence of a student's distribution over neighbours from its teacher's (rows,).
+
+    Args:
+        scores: The student's cosines of each row's item with the others (rows, items).
+        taught: The teacher's cosines of the same items (rows, items).
+        left_out: Items that do not count as neighbours, such as the row's own (rows, items).
+        temperature: Divides all cosines.
+    """
+    student, teacher = (
+        (cosines / temperature).masked_fill(left_out, _NEVER).log_softmax(1) for cosines in (scores, taught)
+    )
+    return kl_div(student, teacher, log_target=True, reduction="none").sum(1)
 
 
 class InContextLoss(ConversationLoss[CosineSettings]):

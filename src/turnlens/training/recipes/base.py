@@ -1,7 +1,9 @@
-"""The recipe of a training: a method with all its settings, and the steps that it takes."""
+"""The recipe of a training, a method with all its settings; recipes by name and from TOML files."""
 
 from __future__ import annotations
 
+import os
+import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,17 +14,51 @@ from datasets import Dataset
 from sentence_transformers.base.evaluation import BaseEvaluator
 from typing_extensions import override
 
-from turnlens._utils.registries import LevelName
+from turnlens._utils.files import existing_file
+from turnlens._utils.registries import METHODS, PUBLISHED, LevelName, check_method
+from turnlens.data.cleaning import drop_empty_messages, keep_long_enough, merge_consecutive_messages
 from turnlens.data.fingerprint import fingerprint
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.folders import DEFAULT_ENCODER
-from turnlens.training.learning import Learn
-from turnlens.training.precision import runs_in_bf16
-from turnlens.training.preparation import clean, frozen_layers
-from turnlens.training.recipes.objective import Inputs, Objective
-from turnlens.training.recipes.settings import Pace
-from turnlens.training.run import Step
-from turnlens.training.state import TrainingState
+from turnlens.training.encoder_modes import frozen_layers, runs_in_bf16
+from turnlens.training.recipes.settings import Inputs, Objective, Pace, replace_settings
+from turnlens.training.run import Step, TrainingState
+from turnlens.training.steps import Learn
+
+
+def clean(conversations: Dataset, recipe: Objective) -> tuple[Dataset, dict[str, int]]:
+    """Bring conversations into the form that a recipe expects: no empty messages, enough turns, alternating speakers.
+
+    Returns:
+        The conversations, and for each reason how many were left out.
+    """
+    left_out = {}
+    before = len(conversations)
+    conversations = drop_empty_messages(conversations.select_columns(["id", "messages"]))
+    left_out["without text"] = before - len(conversations)
+    before = len(conversations)
+    if recipe.merges_turns:
+        conversations = merge_consecutive_messages(conversations)
+    conversations = keep_long_enough(conversations, min_turns=recipe.shortest)
+    left_out[f"of fewer than {recipe.shortest} turns"] = before - len(conversations)
+    if recipe.min_speakers > 1:
+        before = len(conversations)
+        conversations = conversations.filter(
+            _have_speakers, input_columns="messages", batched=True, fn_kwargs={"n": recipe.min_speakers}
+        )
+        left_out[f"of fewer than {recipe.min_speakers} speakers"] = before - len(conversations)
+    if len(conversations) < 2:
+        speakers = f" by {recipe.min_speakers} speakers" if recipe.min_speakers > 1 else ""
+        raise ValueError(
+            f"training needs at least 2 conversations of {recipe.shortest} turns or more{speakers}, "
+            f"got {len(conversations)}"
+        )
+    return conversations, {reason: count for reason, count in left_out.items() if count}
+
+
+def _have_speakers(batch: list[list[dict[str, Any]]], n: int) -> list[bool]:
+    return [len({message["role"] for message in messages}) >= n for messages in batch]
+
 
 __all__ = ["EncoderRecipe", "Inputs", "Recipe"]
 
@@ -37,7 +73,7 @@ class Recipe(Pace, ABC):
     one_process: ClassVar[bool] = False  # whether it cannot be shared among several
 
     def parsed(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Settings as files and options have them, with those of a step, which are a mapping there, as an object."""
+        """Return settings from files and options, with mappings turned into the settings of their step."""
         return settings
 
     @abstractmethod
@@ -54,7 +90,7 @@ class Recipe(Pace, ABC):
 
     @abstractmethod
     def steps(self, state: TrainingState) -> Sequence[Step]:
-        """The steps of this training, given the state in which it begins."""
+        """Return the steps of this training from the state in which it begins."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +113,60 @@ class EncoderRecipe(Objective, Recipe):
 
     @override
     def steps(self, state: TrainingState) -> Sequence[Step]:
-        before = self.stage_before(state.given)
+        before = self.stage_before(state.initial)
         learn_before = [] if before is None else [Learn(before, "before", validates=False)]
         return [*learn_before, Learn(self)]
 
     def stage_before(self, encoder: ConversationEncoder) -> Objective | None:
-        """The method with which to train this encoder first, if any."""
+        """Return the method with which to train this encoder first, if any."""
         return None
+
+
+_PAPER = "paper"
+
+
+def get_recipe(method: str, *, settings: Mapping[str, Any] | None = None, preset: str | None = None) -> Recipe:
+    """The recipe of a method, with some settings changed.
+
+    Args:
+        method: A name in ``METHODS``.
+        settings: Settings to change; those of a step, such as ``adaptation``, may themselves be a mapping.
+        preset: ``"paper"`` for the settings of the method's paper; by default our own.
+
+    Raises:
+        ValueError: An unknown method, preset or setting, a value out of range, or the recipe of an extension that is
+            no dataclass.
+    """
+    method = check_method(method)
+    if preset is not None and (preset != _PAPER or method not in PUBLISHED):
+        raise ValueError(f"{method} has no preset {preset!r}: there is {_PAPER!r}, of {', '.join(PUBLISHED)}")
+    kind: type[Recipe] = (METHODS if preset is None else PUBLISHED)[method]
+    if "__dataclass_params__" not in vars(kind):  # silently, its defaults would be those of the class it extends
+        raise ValueError(
+            f"the recipe of {method} is no dataclass: put @dataclass(frozen=True) before {kind.__qualname__}"
+        )
+    recipe = kind()
+    return replace_settings(recipe, recipe.parsed(settings or {}), method)
+
+
+def read_recipe(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], str | None]:
+    """Read a recipe file: TOML with ``method = "…"``, settings of that method, and perhaps a table ``[adaptation]``.
+
+    A line ``preset = "paper"`` starts from the settings of the paper.
+
+    Returns:
+        The method, the settings and the preset, for `get_recipe`.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: The file is not TOML, or names no method.
+    """
+    path = existing_file(path, "a recipe, a TOML file with a line method = …")
+    try:
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: not a TOML recipe: {error}") from error
+    method = settings.pop("method", None)
+    if not isinstance(method, str) or method not in METHODS:
+        raise ValueError(f"{path}: expected a line method = one of {', '.join(map(repr, METHODS))}, got {method!r}")
+    return method, settings, settings.pop("preset", None)

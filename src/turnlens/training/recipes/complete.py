@@ -1,7 +1,7 @@
-"""The default recipe: an encoder learns all it can from one's own chats, and keeps it if it helps.
+"""The default recipe: an encoder learns from context and from answers, and keeps what helps.
 
 Messages are embedded once before and once after the encoder has learned. The former vectors teach it and are the
-baseline of the figures; the latter are what the head, the centre and the figures are made of.
+baseline of the figures; the head, the centre and the figures are made of the latter.
 """
 
 from __future__ import annotations
@@ -20,20 +20,61 @@ from typing_extensions import override
 
 from turnlens.data.drawing import draw_conversations
 from turnlens.data.fingerprint import fingerprint
+from turnlens.data.messages import Messages
 from turnlens.encoders.conversation_encoder import ConversationEncoder
-from turnlens.training.apart import LearnApart
 from turnlens.training.centre import FitCentre
-from turnlens.training.choosing import Choose, Judge
-from turnlens.training.embedding import Read
-from turnlens.training.precision import made_for_bf16
-from turnlens.training.projecting import Project
-from turnlens.training.recipes.base import Inputs
+from turnlens.training.collators import TextCollator
+from turnlens.training.encoder_modes import made_for_bf16
+from turnlens.training.losses.base import CosineSettings
+from turnlens.training.losses.request_answer import RequestAnswerLoss
 from turnlens.training.recipes.in_context import InContext
 from turnlens.training.recipes.reply_head import ReplyHeadRecipe
-from turnlens.training.recipes.request_answer import RequestAnswer
+from turnlens.training.recipes.settings import Inputs, Objective
 from turnlens.training.reply_head import FitReplyHead
-from turnlens.training.run import Step
-from turnlens.training.state import TrainingState
+from turnlens.training.run import Step, TrainingState
+from turnlens.training.steps import (
+    EmbedMessages,
+    EvaluateOnHeldOut,
+    FitProjection,
+    LearnTaskVector,
+    SelectInterpolation,
+)
+
+
+@dataclass(frozen=True)
+class RequestAnswer(Objective, CosineSettings):
+    """Contrast the messages of the first speaker with those of the others; ``batch_size`` counts conversations."""
+
+    learning_rate: float = 1e-4
+    batch_size: int = 96
+    epochs: float = 4.0
+    attention_dropout: bool = False
+
+    @property
+    @override
+    def stage(self) -> str:
+        return "learning from answers"
+
+    @override
+    def inputs(self, encoder: ConversationEncoder, conversations: Dataset) -> Inputs:
+        return {
+            "train_dataset": Dataset.from_list([{"messages": pair} for pair in pairs_of(conversations)]),
+            "data_collator": TextCollator(encoder, self.max_length),
+            "loss": RequestAnswerLoss(encoder, CosineSettings.of(self)),
+        }
+
+
+def pairs_of(conversations: Dataset) -> list[Messages]:
+    """Return, for each conversation of two sides, the joined texts of the first speaker and of the others."""
+    pairs: list[Messages] = []
+    for messages in conversations["messages"]:
+        sides: tuple[list[str], list[str]] = ([], [])
+        for message in messages:
+            sides[message["role"] != messages[0]["role"]].append(message["content"])
+        if all(sides):
+            pairs.append([{"content": "\n".join(side)} for side in sides])
+    return pairs
+
 
 FEWEST = 50  # conversations, below which there is nothing to learn for an encoder
 _FEWEST_HELD_OUT = 10
@@ -43,11 +84,11 @@ _SHARED = ("max_steps", "max_length", "temperature", "seed", "recompute")  # by 
 
 @dataclass(frozen=True)
 class Complete(InContext):
-    """`InContext` and `RequestAnswer`, each apart, then a reply head and a centre for the vectors.
+    """`InContext` and `RequestAnswer`, each as a task vector, then a reply head and a centre for the vectors.
 
-    A part of the conversations tells which shares of what was learned are added to the weights, if any. ``epochs`` are
-    at most 20 steps. ``max_steps``, ``max_length`` and ``temperature`` are those of each; batch size and learning rate
-    are those of learning in context. By default it runs in bfloat16 also on processors made for it.
+    Held-out conversations select the interpolation: the share of each task vector that is added to the weights, if any.
+    ``epochs`` are at most 20 steps. ``max_steps``, ``max_length`` and ``temperature`` are those of each; batch size and
+    learning rate are those of learning in context. By default it runs in bfloat16 also on processors made for it.
 
     Attributes:
         held_out: Share of the sample that is not learned from (at least ten conversations).
@@ -104,24 +145,24 @@ class Complete(InContext):
         bf16 = made_for_bf16() if self.bf16 is None else self.bf16
         conversations = state.conversations["messages"][:]
         paced = dataclasses.replace(self, bf16=bf16, max_steps=self.steps_for(sum(map(len, conversations)), MOST_STEPS))
-        learning, shares = [LearnApart(paced, "context")], [{"context": 0.5}, {"context": 1.0}]
+        learning, shares = [LearnTaskVector(paced, "context")], [{"context": 0.5}, {"context": 1.0}]
         pairs = sum(len({message["role"] for message in messages}) > 1 for messages in conversations)
         if two_sides := 2 * pairs > len(conversations):
             shared = {name: getattr(self, name) for name in _SHARED}
             answers = RequestAnswer(bf16=bf16, **shared)
             answers = dataclasses.replace(answers, max_steps=answers.steps_for(pairs, MOST_STEPS))
-            learning.append(LearnApart(answers, "answers", validates=False))
+            learning.append(LearnTaskVector(answers, "answers", validates=False))
             shares += [{"context": 0.5, "answers": 0.25}, {"context": 1.0, "answers": 0.5}]
         return [
-            Read("alone", paced),
-            Read("in_context", paced),
+            EmbedMessages("alone", paced),
+            EmbedMessages("in_context", paced),
             *learning,
-            Choose(paced, shares, two_sides, self.keep_anyway),
-            Read("learned", paced),
-            *([Project()] if two_sides else []),
+            SelectInterpolation(paced, shares, two_sides, self.keep_anyway),
+            EmbedMessages("learned", paced),
+            *([FitProjection()] if two_sides else []),
             FitReplyHead(ReplyHeadRecipe(seed=self.seed), "reply_head"),
             FitCentre(),
-            Judge(),
+            EvaluateOnHeldOut(),
         ]
 
     @override

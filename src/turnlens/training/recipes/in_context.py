@@ -16,17 +16,18 @@ from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.history import add_surroundings
 from turnlens.encoders.in_context import encode_in_context
 from turnlens.encoders.messages import encode_messages
-from turnlens.training.collators.messages import MessageCollator
-from turnlens.training.collators.texts import TextCollator
+from turnlens.training.collators import MessageCollator, TextCollator
+from turnlens.training.encoder_modes import half_precision
 from turnlens.training.losses.base import CosineSettings
 from turnlens.training.losses.in_context import InContextLoss
-from turnlens.training.precision import half_precision
 from turnlens.training.recipes.base import EncoderRecipe, Inputs
 
 
 @dataclass(frozen=True)
 class InContext(EncoderRecipe, CosineSettings):
-    """The temperature is that of `turnlens.training.losses.CosineSettings`; ``batch_size`` counts messages.
+    """Distil messages in context into messages read alone; ``batch_size`` counts messages.
+
+    The temperature is that of `turnlens.training.losses.CosineSettings`.
 
     Attributes:
         sample: Learn from this many conversations, drawn at random. All of them are read before the first step.
@@ -57,13 +58,13 @@ class InContext(EncoderRecipe, CosineSettings):
         return self.inputs_of(encoder, sample, self.in_context(encoder, sample, alone))
 
     def alone(self, encoder: ConversationEncoder, conversations: list[Messages]) -> FloatArray:
-        """The vectors of all messages, each read alone (messages, dim)."""
+        """Embed all messages, each read alone (messages, dim)."""
         return encode_messages(encoder, texts_of(conversations), show_progress_bar=True, dtype=half_precision(self))
 
     def in_context(
         self, encoder: ConversationEncoder, conversations: list[Messages], alone: FloatArray | None
     ) -> FloatArray:
-        """The vectors of all messages in context, from which the encoder learns (messages, any).
+        """Embed all messages in context, as targets of the training (messages, any).
 
         Args:
             encoder: The encoder, before it learns.
@@ -77,7 +78,7 @@ class InContext(EncoderRecipe, CosineSettings):
         return np.concatenate([joined, add_surroundings(alone, list(map(len, conversations)))], axis=1)
 
     def inputs_of(self, encoder: ConversationEncoder, conversations: list[Messages], in_context: FloatArray) -> Inputs:
-        """The data set, collator and loss, given the vectors of the messages in context."""
+        """Return the data set, collator and loss for the vectors of messages in context."""
         turns = list(map(len, conversations))
         messages = {
             "text": texts_of(conversations),

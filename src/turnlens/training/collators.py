@@ -1,4 +1,4 @@
-"""The data collator of the losses on messages: conversations in, each distinct text once."""
+"""Data collators: a list of conversations or messages in, the tensors of one training step out."""
 
 from __future__ import annotations
 
@@ -49,12 +49,14 @@ class TextCollator:
         return batch | self.padded(self.tokenize(texts, self.max_length))
 
     def turns(self, conversations: Sequence[Row]) -> tuple[dict[str, int], dict[str, Tensor]]:
-        """The distinct texts of a batch, each with its row, and the tensors about turns that need no tokens."""
-        said = [(number, message["content"]) for number, row in enumerate(conversations) for message in row["messages"]]
-        return self.distinct([text for _, text in said], [number for number, _ in said])
+        """Return the distinct texts of a batch, each with its row, and the tensors that need no tokens."""
+        turns = [
+            (number, message["content"]) for number, row in enumerate(conversations) for message in row["messages"]
+        ]
+        return self.distinct([text for _, text in turns], [number for number, _ in turns])
 
     def distinct(self, turns: Sequence[str], conversation: Sequence[int]) -> tuple[dict[str, int], dict[str, Tensor]]:
-        """As `turns`, from the text and the conversation of each turn."""
+        """Return `turns` from the text and the conversation of each turn."""
         texts: dict[str, int] = {}
         return texts, {
             "messages_turn_text": torch.tensor([texts.setdefault(text, len(texts)) for text in turns]),
@@ -63,7 +65,7 @@ class TextCollator:
         }
 
     def tokenize(self, texts: Iterable[str], max_length: int) -> list[Tensor]:
-        """Token ids of each text, cut at ``max_length`` or the encoder's own limit."""
+        """Return the token ids of each text, cut at ``max_length`` or the encoder's own limit."""
         texts = require_list(texts, "texts")
         if not texts:
             return []
@@ -72,7 +74,7 @@ class TextCollator:
         return [torch.tensor(row) for row in ids]
 
     def padded(self, ids: Sequence[Tensor]) -> dict[str, Tensor]:
-        """Token ids of texts as ``input_ids`` and ``attention_mask`` of the batch."""
+        """Return token ids as ``input_ids`` and ``attention_mask`` of the batch."""
         padding = self.encoder.tokenizer.pad_token_id
         return {
             "messages_input_ids": pad_sequence(list(ids), batch_first=True, padding_value=padding),
@@ -81,5 +83,36 @@ class TextCollator:
 
 
 def text_key(text: str) -> int:
-    """A 63-bit number, the same for equal texts in every process and run."""
+    """Return a 63-bit number, the same for equal texts in every process and run."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
+
+
+@dataclass(frozen=True)
+class MessageCollator:
+    """Makes batches of messages, each read alone, and of the numbers of their conversations.
+
+    Attributes:
+        messages: The collator that makes the inputs of the encoder.
+    """
+
+    messages: TextCollator
+
+    # The trainer asks every collator which columns hold labels. There are none.
+    valid_label_columns: ClassVar[list[str]] = []
+
+    def __call__(self, messages: Sequence[dict[str, Any]]) -> dict[str, Tensor]:
+        """Collate a batch.
+
+        Args:
+            messages: Rows of ``text``; ``conversation``, the number of the message's conversation; and ``message``, its
+                own number among all messages.
+
+        Returns:
+            What `TextCollator` returns, with a turn for each message, and both numbers as
+            ``messages_conversation`` and ``messages_message`` (messages,).
+        """
+        texts, batch = self.messages.distinct(
+            [row["text"] for row in messages], [row["conversation"] for row in messages]
+        )
+        batch["messages_message"] = torch.tensor([row["message"] for row in messages])
+        return batch | self.messages.padded(self.messages.tokenize(texts, self.messages.max_length))
