@@ -224,6 +224,7 @@ def take_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "replace_settings", one_step)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", pages_of_use(), ids=lambda page: page.stem)
 def test_what_a_page_says_works(
     page: Path, prepared: Path, small_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

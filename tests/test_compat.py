@@ -139,6 +139,7 @@ def test_a_document_is_inferred_with_its_own_seed_and_changes_nothing_else() -> 
     assert np.array_equal(model.syn1neg, before[0]) and np.array_equal(model.dv.vectors, before[1])
 
 
+@pytest.mark.slow
 def test_ray_train_tells_what_a_worker_raised() -> None:
     util = pytest.importorskip("ray.train.v2._internal.util", reason="needs the extra ray")
     raised = ValueError("a bad row")
@@ -147,6 +148,7 @@ def test_ray_train_tells_what_a_worker_raised() -> None:
     assert _compat.raised_in_worker(raised) is raised
 
 
+@pytest.mark.slow
 def test_lancedb_is_imported_without_its_client_of_catalogues_and_without_pandas() -> None:
     code = """
 import sys
@@ -164,6 +166,7 @@ assert pyarrow.Table.from_pandas(pandas.DataFrame({"x": [1]}))["x"].to_pylist() 
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.slow
 def test_bm25s_is_imported_without_jax(tmp_path: Path) -> None:
     (tmp_path / "jax").mkdir()
     (tmp_path / "jax" / "__init__.py").write_text("raise SystemExit('it would take the memory of a GPU')")

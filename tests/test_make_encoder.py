@@ -36,6 +36,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
+@pytest.mark.slow
 def test_an_encoder_is_made_once_of_any_base_with_its_card(
     data: Path, tmp_path: Path, tiny_encoder_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,6 +77,7 @@ def test_a_pair_is_compared_with_texts_of_other_labels_only() -> None:
     torch.testing.assert_close(loss, -(same / (same + others)).log().mean())
 
 
+@pytest.mark.slow
 def test_the_card_describes_the_encoder_that_ships() -> None:
     card = (make_encoder.SHIPPED / "card.md").read_text(encoding="utf-8")
     checksum = (make_encoder.SHIPPED / CHECKSUM_FILE).read_text(encoding="utf-8").split()[0]

@@ -112,7 +112,10 @@ def test_every_public_function_is_tried_or_takes_no_conversations() -> None:
     assert public == {name for name in CALLS if name.isidentifier()} | OTHERS
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+# What is a frame for one is so for all: the others take theirs when there is time.
+@pytest.mark.parametrize(
+    "shape", [pytest.param(shape, marks=[] if shape == "a list of messages" else pytest.mark.slow) for shape in SHAPES]
+)
 @pytest.mark.parametrize("name", CALLS)
 def test_it_does_what_it_does_with_what_was_read(
     name: str, shape: str, tiny_encoder_path: Path, tmp_path: Path

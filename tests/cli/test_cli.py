@@ -159,6 +159,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_sigterm_removes_what_is_half_written(chats, tmp_path) -> None:
     output = tmp_path / "out" / "all.jsonl"
     command = [sys.executable, "-c", STOPPED, "convert", str(chats), "--out", str(output)]

@@ -7,6 +7,7 @@ import pytest
 from .command_line import run, succeed
 
 
+@pytest.mark.slow
 def test_plots_of_dialogues(chats, tiny_encoder_path, tmp_path, monkeypatch) -> None:
     pytest.importorskip("matplotlib")
     picture = tmp_path / "picture.png"
@@ -27,6 +28,7 @@ def test_plots_of_dialogues(chats, tiny_encoder_path, tmp_path, monkeypatch) -> 
     assert list(points) == [str(copy) for copy in copies]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ending", "begins"), [("svg", b"<?xml"), ("pdf", b"%PDF"), ("jpg", None)])
 def test_the_ending_says_how_a_plot_is_written(ending, begins, chats, tiny_encoder_path, tmp_path) -> None:
     pytest.importorskip("matplotlib")

@@ -52,6 +52,7 @@ def test_mistakes_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert not (tmp_path / "keys.toml").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_serves_until_it_is_told_to_stop(tiny_encoder_path: Path, tmp_path: Path, told: int) -> None:
     import httpx2

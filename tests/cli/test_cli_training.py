@@ -59,6 +59,7 @@ def test_recipe_file_and_settings(chats, tiny_encoder_path, tmp_path) -> None:
     assert (record["context"], record["max_steps"], record["batch_size"], record["negatives"]) == ("single", 1, 4, 2)
 
 
+@pytest.mark.slow
 def test_the_demo_reports_both_encoders_and_writes_the_model(tmp_path, monkeypatch, tiny_encoder) -> None:
     monkeypatch.setattr("turnlens.cli.demo_job.load_encoder", lambda: tiny_encoder)
     arguments = ("demo", "--output", tmp_path / "demo", "--conversations", 80, "--max-steps", 1)
@@ -89,6 +90,7 @@ def test_the_demo_leaves_out_conversations_of_which_training_has_seen_every_mess
     assert 0 < len(before.queries) < 80 and before.map == after.map and p == 1
 
 
+@pytest.mark.slow
 def test_a_reply_head_from_stored_vectors_to_replies(chats, tiny_encoder_path, tmp_path) -> None:
     vectors, model = tmp_path / "vectors.parquet", tmp_path / "model"
     succeed("embed", chats, "--model", tiny_encoder_path, "--output", vectors)

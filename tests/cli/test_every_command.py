@@ -21,6 +21,8 @@ from turnlens.cli.main import app
 
 from .command_line import run
 
+pytestmark = pytest.mark.slow
+
 # The command, and what follows it; each may use what those above it have written.
 COMMANDS = {
     "inspect": "chats.jsonl",

@@ -51,6 +51,7 @@ def run(folder: Path, *commands: tuple[object, ...]) -> dict[str, Any]:
     return {**json.loads(done.stdout.splitlines()[-1]), "stderr": done.stderr}
 
 
+@pytest.mark.slow
 def test_the_methods_of_the_example_are_in_the_help_and_can_be_trained(
     tmp_path: Path, chats: Path, tiny_encoder_path: Path
 ) -> None:
@@ -104,6 +105,7 @@ def test_the_task_of_the_example(monkeypatch: pytest.MonkeyPatch) -> None:
     assert figures["queries"] == 2 and figures["r_at_1"] == 50
 
 
+@pytest.mark.slow
 def test_an_extension_replaces_nothing_and_a_broken_one_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "greedy.py").write_text('METHODS = {"complete": "nowhere:X", "own": "nowhere:X"}\n', encoding="utf-8")
     (tmp_path / "broken.py").write_text("import nowhere\n", encoding="utf-8")

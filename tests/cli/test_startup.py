@@ -15,6 +15,8 @@ import pytest
 from tests.cli.command_line import succeed
 from turnlens._utils import registries
 
+pytestmark = pytest.mark.slow
+
 # Runs a command in a fresh process; its last line of output says which of these modules it imported.
 _SCRIPT = """
 import json, sys

@@ -17,6 +17,8 @@ from .cases import contents, manifest
 moto = pytest.importorskip("moto.server", reason="needs moto, flask and flask-cors")
 s3fs = pytest.importorskip("s3fs", reason="needs s3fs")
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:

@@ -21,6 +21,8 @@ from .cases import SHARD_SIZE, contents, manifest, texts
 ray = pytest.importorskip("ray", reason="needs the extra ray")
 pytest.importorskip("ray.data", reason="needs the extra ray")
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster(only_cluster):

@@ -15,6 +15,8 @@ from turnlens.scale import ray_training
 
 train = pytest.importorskip("ray.train", reason="needs the extra ray")
 
+pytestmark = pytest.mark.slow
+
 
 def wrapped(error: Exception) -> Exception:
     from ray.train.v2._internal.util import construct_user_exception_with_traceback
