@@ -33,9 +33,8 @@ from turnlens.cli.options import parse_settings
 from turnlens.encoders import loading
 from turnlens.evaluation.task import find_task
 from turnlens.papers import adaptation
-from turnlens.papers.commands.bench import _names
-from turnlens.papers.experiments.models import resolve_stage, settings_it_has
-from turnlens.papers.experiments.suites import SUITES, chosen_data, chosen_methods
+from turnlens.papers.experiments.runner import resolve_stage, settings_it_has
+from turnlens.papers.experiments.suite import SUITES, chosen_data, chosen_methods
 from turnlens.training.recipes import get_recipe, registry
 
 ROOT = Path(__file__).parents[1]
@@ -109,10 +108,11 @@ def check_values(context: click.Context) -> None:
     """Raise ``ValueError`` if there is no method, task, row, data set or setting that a command names."""
     given, name = context.params, context.command.name
     settings = parse_settings(given.get("set") or given.get("assignments") or [])
-    if name in SUITES:
-        methods, data_sets = (_names(given[option]) for option in ("methods", "data_sets"))
-        chosen_data(SUITES[name], data_sets, given["data"])
-        for method in chosen_methods(SUITES[name], methods).values():
+    if name == "bench":
+        suite = SUITES[given["suite"]]
+        methods, data_sets = (",".join(given[option] or []).split(",") for option in ("methods", "data_sets"))
+        chosen_data(suite, [*filter(None, data_sets)], given["data"])
+        for method in chosen_methods(suite, [*filter(None, methods)]).values():
             for stage in method.stages:
                 resolve_stage(stage, **settings_it_has(stage, settings))
     elif name == "train":

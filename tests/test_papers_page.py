@@ -14,7 +14,7 @@ import typer.main
 import turnlens.papers
 from turnlens.cli.main import app
 from turnlens.evaluation import TASKS
-from turnlens.papers.experiments.suites import SUITES
+from turnlens.papers.experiments.suite import SUITES
 from turnlens.training.recipes import METHODS, get_recipe
 
 ROOMS = Path(turnlens.papers.__file__).parent

@@ -13,12 +13,11 @@ from turnlens.data import conversations
 
 from .command_line import run, succeed
 
-BENCHES = ("papers bench dialoguecse", "papers bench dial2vec", "papers bench triple", "papers bench report")
 PLOTS = ("papers plot interactions", "papers plot alignment-uniformity", "papers plot additivity")
 READING = ("inspect", "convert", "train", "embed", "evaluate", "cluster", "explore")
 MODELS = ("model merge", "model centre")
-OTHERS = ("demo", *READING, *MODELS, "reply", "papers plan", "papers convert-plato", "serve", "new-key")
-COMMANDS = (*OTHERS, *BENCHES, *PLOTS)
+OTHERS = ("demo", *READING, *MODELS, "reply", "papers bench", "papers plan", "papers convert-plato", "serve", "new-key")
+COMMANDS = (*OTHERS, *PLOTS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

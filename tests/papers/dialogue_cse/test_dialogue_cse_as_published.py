@@ -17,7 +17,7 @@ from turnlens.papers.dialogue_cse.response_negatives import (
     ResponseNegativesCollator,
 )
 from turnlens.papers.dialogue_cse.table import SUITE
-from turnlens.papers.experiments.cells import Cell
+from turnlens.papers.experiments.runner import Cell
 from turnlens.papers.pieces import PieceCollator, cut_samples
 from turnlens.papers.utterance_pool import UtterancePool
 

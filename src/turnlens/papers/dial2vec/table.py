@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from turnlens.papers.experiments.baseline_row import baseline_row
-from turnlens.papers.experiments.data_sets import SGD, DataSet, files, sample_corpus
-from turnlens.papers.experiments.method import Method, Stage
-from turnlens.papers.experiments.scoring import mean_of_utterances, one_interlocutor, whole_dialogue
-from turnlens.papers.experiments.suite import Scale, Study, Suite, same_settings
+from turnlens.papers.experiments.scoring import baseline_row, mean_of_utterances, one_interlocutor, whole_dialogue
+from turnlens.papers.experiments.suite import (
+    SGD,
+    DataSet,
+    Method,
+    Scale,
+    Stage,
+    Study,
+    Suite,
+    files,
+    same_settings,
+    sample_corpus,
+)
 
 # --- Rows
 
@@ -50,14 +58,14 @@ _METHODS = (
     Method("untouched-p2", "encoder, untouched: the other", one_interlocutor(first=False)),
     Method("untouched-interlocutor", "encoder, untouched: interlocutor pooling", whole_dialogue("interlocutor")),
     *(
-        Method(name + suffix, f"{title}: {pooling}", represent, stages, proposed=True)
+        Method(name + suffix, f"{title}: {pooling}", represent, stages)
         for name, title, stages in (
             ("dial2vec", "dial2vec", _DIAL2VEC),
             ("dial2vec-paper", "dial2vec, settings of the paper", _PAPER),
         )
         for suffix, pooling, represent in _POOLINGS
     ),
-    Method("dial2vec-bert", "dial2vec from BERT (footnote 1)", whole_dialogue("interlocutor"), _BERT, proposed=True),
+    Method("dial2vec-bert", "dial2vec from BERT (footnote 1)", whole_dialogue("interlocutor"), _BERT),
 )
 
 # --- Data sets
@@ -86,6 +94,7 @@ _STEPS = Study(
 
 SUITE = Suite(
     name="dial2vec",
+    paper="dial2vec (Liu et al., EMNLP 2022)",
     level="conversation",
     methods=_METHODS,
     validates="domain-categorization",

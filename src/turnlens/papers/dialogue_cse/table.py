@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from turnlens.papers.experiments.baseline_row import baseline_row
-from turnlens.papers.experiments.data_sets import SGD, DataSet, released, sample_corpus
-from turnlens.papers.experiments.method import Method, Stage
-from turnlens.papers.experiments.scoring import as_trained, character_ngrams
-from turnlens.papers.experiments.suite import Scale, Study, Suite, same_settings
+from turnlens.papers.experiments.scoring import as_trained, baseline_row, character_ngrams
+from turnlens.papers.experiments.suite import (
+    SGD,
+    DataSet,
+    Method,
+    Scale,
+    Stage,
+    Study,
+    Suite,
+    released,
+    same_settings,
+    sample_corpus,
+)
 
 # --- Rows
 
@@ -18,8 +26,8 @@ _ATTENTION = (Stage("dialogue-cse", {"aggregation": "attention"}),)
 _CONTRASTED = (
     Method("siamese-single", "SiameseBERT_S", as_trained, (Stage("siamese", {"context": "single"}),)),
     Method("siamese-multi", "SiameseBERT_M", as_trained, (Stage("siamese", {"context": "multi"}),)),
-    Method("dialogue-cse-i1", "DialogueCSE I1", as_trained, _ATTENTION, proposed=True),
-    Method("dialogue-cse", "DialogueCSE I2", as_trained, (Stage("dialogue-cse"),), proposed=True),
+    Method("dialogue-cse-i1", "DialogueCSE I1", as_trained, _ATTENTION),
+    Method("dialogue-cse", "DialogueCSE I2", as_trained, (Stage("dialogue-cse"),)),
 )
 
 _METHODS = (
@@ -45,7 +53,6 @@ _METHODS = (
             f"{method.title}, adapted",
             as_trained,
             (*_ADAPT, *method.stages),
-            proposed=method.proposed,
         )
         for method in _CONTRASTED
     ),
@@ -54,7 +61,6 @@ _METHODS = (
         "DialogueCSE I2, as published",
         as_trained,
         _PAPER,
-        proposed=True,
     ),
 )
 
@@ -119,6 +125,7 @@ _GENERAL = ("adapt", "simcse")
 
 SUITE = Suite(
     name="dialoguecse",
+    paper="DialogueCSE (Liu et al., EMNLP 2021)",
     level="message",
     methods=_METHODS,
     validates="semantic-retrieval",

@@ -7,10 +7,22 @@ from pathlib import Path
 from typing import Any
 
 from turnlens.data.conversations import read_conversations
-from turnlens.papers.experiments.data_sets import SGD, DataSet, Splits, files, find, held_out, needed, sample_corpus
-from turnlens.papers.experiments.method import Method, Stage
 from turnlens.papers.experiments.scoring import convert, turn_order
-from turnlens.papers.experiments.suite import Scale, Suite, same_settings
+from turnlens.papers.experiments.suite import (
+    SGD,
+    DataSet,
+    Method,
+    Scale,
+    Splits,
+    Stage,
+    Suite,
+    files,
+    find,
+    held_out,
+    needed,
+    same_settings,
+    sample_corpus,
+)
 
 # --- Rows
 
@@ -36,25 +48,25 @@ def _c3l(**settings: Any) -> tuple[Stage, ...]:
 
 
 def _ablation(name: str, title: str, stages: tuple[Stage, ...]) -> Method:
-    return Method(name, f"C3L, {title}", _ABLATION, stages, tasks=_ORDER, proposed=True)
+    return Method(name, f"C3L, {title}", _ABLATION, stages, tasks=_ORDER)
 
 
 _METHODS = (
     Method("untouched", "encoder, untouched", turn_order("bi", "single"), tasks=_ORDER),
     Method("bm25", "BM25", turn_order("bm25"), tasks=_NEXT),
     Method("single-vector", "single vector (ConveRT-style)", turn_order("single"), _SINGLE_VECTOR, tasks=_NEXT),
-    Method("convert", "ConveRT, small, from scratch", convert, learns="randomly", tasks=_NEXT),
+    Method("convert", "ConveRT, small, from scratch", convert(), learns="randomly", tasks=_NEXT),
     Method("reply-head", "reply head, encoder untouched", turn_order("composed"), _HEAD, tasks=_NEXT),
     Method("ccl", "CCL", _BI, _CCL, tasks=_ORDER),
     # As many steps as C3L, including the steps of CCL before it.
     Method("ccl-longer", "CCL, trained as long as C3L", _BI, (*_CCL, *_CCL), tasks=_ORDER),
-    Method("c3l", "C3L", _TRIPLE, _c3l(), proposed=True),
+    Method("c3l", "C3L", _TRIPLE, _c3l()),
     _ablation("c3l-scratch", "no CCL before", _SCRATCH),
     _ablation("c3l-directional", "directional negatives", _c3l(directional=True)),
     _ablation("c3l-hard-positives", "hard positives, no CCL before", _HARD_POSITIVES),
     _ablation("c3l-bi-positives", "bi-encoder positives", _c3l(positives="bi")),
     Method("ccl-paper", "CCL, as published, no inference pairs", _BI, _CCL_PAPER, tasks=_ORDER),
-    Method("c3l-paper", "C3L, as published, no inference pairs", _TRIPLE, _C3L_PAPER, proposed=True),
+    Method("c3l-paper", "C3L, as published, no inference pairs", _TRIPLE, _C3L_PAPER),
 )
 
 # --- Data sets
@@ -100,6 +112,7 @@ _PAPER = ("ccl:paper", "c3l:paper")
 
 SUITE = Suite(
     name="triple",
+    paper="Triple-Encoders (Erker et al., ACL 2024)",
     level="reply",
     methods=_METHODS,
     validates="next-message",

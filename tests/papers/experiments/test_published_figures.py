@@ -5,18 +5,10 @@ from __future__ import annotations
 import pytest
 
 from turnlens.evaluation import TASKS
-from turnlens.papers.experiments.papers import DATA_SETS, PAPERS, PaperTable, load_paper
-from turnlens.papers.experiments.suites import SUITES
+from turnlens.papers.experiments.report import PaperTable, load_paper
+from turnlens.papers.experiments.suite import SUITES
 
 ROUNDED = 0.051  # of figures with one decimal
-
-
-def test_every_paper_has_a_suite() -> None:
-    assert list(SUITES) == list(PAPERS)
-
-
-def test_the_data_sets_of_a_suite_are_known_without_importing_it() -> None:
-    assert {name: tuple(data.name for data in suite.data) for name, suite in SUITES.items()} == DATA_SETS
 
 
 def table(suite: str, name: str, metric: str) -> PaperTable:

@@ -1,0 +1,325 @@
+"""The commands of `turnlens papers`: tables of the papers, planning, plots, and PLATO as an encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from turnlens._utils.files import check_file
+from turnlens._utils.progress import note
+from turnlens.cli.options import (
+    Candidates,
+    ConversationFile,
+    ConversationLabel,
+    Data,
+    Force,
+    Model,
+    ModelArgument,
+    OtherId,
+    OutputFolder,
+    RankingFile,
+    Seed,
+    Speaker,
+    Top,
+    parse_settings,
+)
+from turnlens.cli.reading_options import Reading, reads_conversations
+from turnlens.cli.reply import messages_to_continue, show_ranking
+from turnlens.cli.terminal import Application, quiet_transformers
+
+SUITES = ("dialoguecse", "dial2vec", "triple")  # names alone, since the suites import slowly
+_LONGEST_GENERATED = 40  # tokens; kept short, since somebody is waiting
+DataPath = Annotated[Path, typer.Argument(help="A file or folder of conversations.", show_default=False)]
+Picture = Annotated[Path, typer.Option("--output", "-o", help="The .png, .svg or .pdf file to write.")]
+
+app = Application(no_args_is_help=True, rich_markup_mode="markdown")
+plot = Application(help="Draw plots as PNG, SVG or PDF; the ending of the file name decides.", no_args_is_help=True)
+app.add_typer(plot, name="plot")
+
+
+@app.command()
+def bench(
+    suite: Annotated[str, typer.Argument(help=f"The paper: {', '.join(SUITES)}.", show_default=False)],
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of the data sets; without it, the sample corpus alone is used.")
+    ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(help="Encoder that all rows start from: a folder or a Hub name; by default all-MiniLM-L6-v2."),
+    ] = None,
+    methods: Annotated[
+        list[str] | None, typer.Option(help="Row; give several by repeating the option or with commas. By default all.")
+    ] = None,
+    data_sets: Annotated[
+        list[str] | None,
+        typer.Option(help="Data set; give several by repeating the option or with commas. By default all."),
+    ] = None,
+    studies: Annotated[
+        bool, typer.Option("--studies/--no-studies", help="Run the studies that try several values of one setting.")
+    ] = True,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds; by default 3, and 1 with --quick.")] = None,
+    out: Annotated[Path, typer.Option("--out", "--output", "-o", help="Folder of the results.")] = Path("report"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Use few steps and small samples, and run no studies.")
+    ] = False,
+    word_vectors: Annotated[
+        Path | None,
+        typer.Option(envvar="TURNLENS_WORD_VECTORS", help="A text file of GloVe or word2vec vectors, for their row."),
+    ] = None,
+    generator: Annotated[
+        str | None,
+        typer.Option(help="For short-term-planning: a causal language model that generates the candidates."),
+    ] = None,
+    set: Annotated[
+        list[str] | None, typer.Option(help="A setting for every training, such as bf16=true; may be repeated.")
+    ] = None,
+) -> None:
+    """Train and evaluate the rows of a paper's tables, and write a report; finished rows are not run again.
+
+    Rows, data sets and the files they need: docs/benchmarks.md.
+
+    Example: `turnlens papers bench triple --data corpora --quick --out report`
+    """
+    if data is not None and not data.is_dir():
+        raise ValueError(f"--data {data}: no such folder")
+    if word_vectors is not None and not word_vectors.is_file():
+        raise ValueError(f"--word-vectors {word_vectors}: no such file")
+    quiet_transformers()
+    from turnlens.papers.experiments.runner import run_suite
+
+    chosen_methods, chosen_data = _separate(methods), _separate(data_sets)
+    options = {
+        "--data": data,
+        "--encoder": encoder,
+        "--methods": ",".join(chosen_methods),
+        "--data-sets": ",".join(chosen_data),
+        "--generator": generator,
+        "--seeds": seeds,
+    }
+    command = f"turnlens papers bench {suite}" + "".join(f" {name} {value}" for name, value in options.items() if value)
+    command += ("" if studies else " --no-studies") + (" --quick" if quick else "")
+    results = run_suite(
+        suite,
+        data,
+        encoder,
+        out,
+        chosen_methods,
+        seeds,
+        quick,
+        str(word_vectors) if word_vectors is not None else None,
+        parse_settings(set or []),
+        generator,
+        chosen_data,
+        studies,
+        command + "".join(f" --set {setting}" for setting in set or []),
+    )
+    note(f"The tables are in {out / 'report.md'}, all figures in {out / 'results.json'}")
+    if any(cell["status"] == "failed" for cell in results["cells"]):
+        raise typer.Exit(1)
+
+
+def _separate(names: list[str] | None) -> list[str]:
+    return [name.strip() for part in names or [] for name in part.split(",") if name.strip()]
+
+
+@app.command()
+@reads_conversations
+def plan(
+    model: ModelArgument,
+    conversation: ConversationFile,
+    goal: Annotated[str, typer.Option(help="What should be said a few turns later.")],
+    candidates: Candidates = None,
+    generator: Annotated[
+        str | None,
+        typer.Option(help="A causal language model that generates the candidates instead: a folder or a Hub name."),
+    ] = None,
+    number: Annotated[int, typer.Option(min=1, help="Number of candidates to generate.")] = 100,
+    id: OtherId = None,
+    top: Top = 10,
+    speaker: Speaker = None,
+    goal_speaker: Annotated[
+        str | None, typer.Option(help="Who says the goal; by default whoever speaks next.", show_default=False)
+    ] = None,
+    seed: Seed = 0,
+    json_file: RankingFile = None,
+    force: Force = False,
+    *,
+    reading: Reading,
+) -> None:
+    """Rank candidates, given or generated, for the next message by how well they lead to a goal.
+
+    Example: `turnlens papers plan model --conversation chat.jsonl --goal "It is booked." --candidates replies.txt`
+    """
+    quiet_transformers()
+    from turnlens.encoders.loading import load_encoder
+    from turnlens.encoders.reply_model import ReplyModel, next_speaker
+    from turnlens.papers.triple_encoders.planning import rank
+    from turnlens.store.reply_candidates import read_candidates
+
+    if json_file is not None:
+        check_file(json_file, force)
+    if (candidates is None) == (generator is None):
+        raise ValueError(
+            f"expected either --candidates or --generator, got {'neither' if generator is None else 'both'}"
+        )
+    messages = messages_to_continue(conversation, id, reading)
+    reply_model = ReplyModel(load_encoder(model))
+    who = speaker or next_speaker(messages)
+    if candidates is not None:
+        texts = read_candidates(candidates, reading.read)
+    elif generator is not None:
+        texts = _generate(generator, messages, number, who, seed)
+    show_ranking(texts, rank(reply_model, messages, texts, goal, who, goal_speaker or who), top, json_file)
+
+
+def _generate(generator: str, messages: list[dict[str, Any]], number: int, speaker: str | None, seed: int) -> list[str]:
+    """Distinct messages that a causal language model generates."""
+    from turnlens.papers.generation import generate_candidates
+
+    generated = generate_candidates(
+        generator, messages, number, speaker=speaker, seed=seed, top_k=0, max_tokens=_LONGEST_GENERATED
+    )
+    return list(dict.fromkeys(text for text in generated if text))
+
+
+@app.command()
+def convert_plato(
+    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint, such as PLATO.pt.", show_default=False)],
+    output: OutputFolder,
+    tokenizer: Annotated[
+        str, typer.Option(help="The BERT tokenizer with its vocabulary: a folder or a Hub name.")
+    ] = "bert-base-uncased",
+    force: Force = False,
+) -> None:
+    """Make an encoder from a PLATO checkpoint, from which the published dial2vec starts, or from a dial2vec checkpoint.
+
+    Example: `turnlens papers convert-plato PLATO.pt --output plato`, then
+    `turnlens train chats.jsonl --method dial2vec --preset paper --encoder plato --output model`
+    """
+    quiet_transformers()
+    from turnlens.papers.dial2vec.plato import convert_plato as convert
+
+    convert(checkpoint, output, tokenizer, force=force)
+    note(f"Wrote {output}")
+
+
+@plot.command()
+@reads_conversations
+def interactions(
+    data: Data,
+    output: Picture,
+    conversation: Annotated[
+        str | None,
+        typer.Option("--conversation", help="Id of the conversation; by default the first with at least two speakers."),
+    ] = None,
+    model: Model = None,
+    window: Annotated[float, typer.Option(help="Greatest distance between two turns that may match.")] = 10,
+    dot_products: Annotated[
+        bool, typer.Option("--dot-products", help="Use inner products, as in the paper, instead of cosines.")
+    ] = False,
+    force: Force = False,
+    *,
+    reading: Reading,
+) -> None:
+    """Show which words of one speaker match which words of the other in one conversation.
+
+    Example: `turnlens papers plot interactions chats.jsonl --conversation c1 --model conversation-model --output
+        c1.png`
+    """
+    quiet_transformers()
+    from turnlens.encoders.loading import load_encoder
+    from turnlens.papers.dial2vec.plots import check_picture, plot_interactions
+
+    check_picture(output, force)
+    messages = _messages_to_draw(reading.read(data), conversation)
+    plot_interactions(load_encoder(model), messages, output, window, dot_products)
+    note(f"Wrote {output}")
+
+
+@plot.command("alignment-uniformity")
+@reads_conversations
+def alignment_uniformity(
+    data: DataPath,
+    output: Picture,
+    models: Annotated[
+        list[str], typer.Option("--model", help="A folder or a Hub name; repeat it in the order of training.")
+    ],
+    conversation_label: ConversationLabel = None,
+    force: Force = False,
+    *,
+    reading: Reading,
+) -> None:
+    """Show how the distribution of conversation embeddings moves from one model to the next.
+
+    Example: `turnlens papers plot alignment-uniformity dev.jsonl --model start --model trained --output moves.png`
+    """
+    quiet_transformers()
+    from turnlens.encoders.loading import load_encoder
+    from turnlens.evaluation import evaluate as run_evaluation
+    from turnlens.papers.dial2vec.plots import check_picture, plot_alignment_uniformity
+
+    check_picture(output, force)
+    points = {}
+    for model, name in _names(models).items():
+        results = run_evaluation(
+            data,
+            encoder=load_encoder(model),
+            tasks="alignment-uniformity",
+            conversation_label=conversation_label,
+            read=reading.read,
+        )
+        figures: Any = results["alignment_uniformity"]
+        points[name] = (figures["adjusted_alignment"], figures["uniformity"])
+    plot_alignment_uniformity(points, output)
+    note(f"Wrote {output}")
+
+
+@plot.command()
+@reads_conversations
+def additivity(
+    data: DataPath,
+    output: Picture,
+    models: Annotated[list[str], typer.Option("--model", help="A folder or a Hub name; may be repeated.")],
+    turns: Annotated[int, typer.Option("--turns", min=2, max=14, help="Number of turns in each context.")] = 10,
+    force: Force = False,
+    *,
+    reading: Reading,
+) -> None:
+    """Show how much each turn of a context points to the actual next message rather than to other messages.
+
+    Example: `turnlens papers plot additivity test.jsonl --model ccl --model c3l --output additivity.png`
+    """
+    quiet_transformers()
+    from turnlens.encoders.loading import load_encoder
+    from turnlens.evaluation import load_task
+    from turnlens.papers.dial2vec.plots import check_picture, plot_additivity
+    from turnlens.papers.next_message.sequences import EmbeddedSequences
+    from turnlens.papers.triple_encoders.additivity import evaluate_additivity
+
+    check_picture(output, force)
+    sequences = load_task("additivity", data, read=reading.read)
+    curves = {}
+    for model, name in _names(models).items():
+        result = evaluate_additivity(EmbeddedSequences(load_encoder(model), sequences), lengths=[turns])
+        for mode, lengths in result.by_distance.items():
+            curves[f"{name}, {mode}"] = lengths[turns].tolist()
+    plot_additivity(curves, output)
+    note(f"Wrote {output}")
+
+
+def _messages_to_draw(rows: Iterable[dict[str, Any]], id: str | None) -> list[dict[str, Any]]:
+    """The messages of the conversation with this id, by default of the first with at least two speakers."""
+    for row in rows:
+        messages: list[dict[str, Any]] = row["messages"]
+        if row["id"] == id or (id is None and len({message["role"] for message in messages}) > 1):
+            return messages
+    raise ValueError(f"found no conversation {id!r}" if id is not None else "found no conversation of two speakers")
+
+
+def _names(models: list[str]) -> dict[str, str]:
+    """A name for each model: the last part of its path, or all of it where models share that."""
+    names = {model: Path(model).name for model in models}
+    return names if len(set(names.values())) == len(names) else {model: model for model in models}
