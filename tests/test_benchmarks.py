@@ -11,8 +11,8 @@ import pytest
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 MODULES = {"quick.py"}  # what scripts share
-# Ray takes minutes of processor time to start and end; stores and services are killed by tests of their own.
-LEFT_OUT = {"bench_ray.py", "kill_ray.py", "kill_store.py", "kill_service.py"}
+# Ray takes minutes of processor time to start and end; stores are killed by tests of their own.
+LEFT_OUT = {"bench_ray.py", "kill_store.py"}
 SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py") if path.name not in MODULES | LEFT_OUT)
 
 pytestmark = pytest.mark.slow  # some minutes of processor time

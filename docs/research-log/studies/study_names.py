@@ -5,7 +5,7 @@ is the share of groups whose name lies nearest to their own middle of all, *mess
 messages that lie nearest to the name of the group that their neighbours vote for, *by group* its mean over groups. The
 sets are those of study_groups.py, at most 1,500 texts each, assistant's messages of SGD, and the users' of CrossWOZ.
 
-Run: python benchmarks/study_names.py [--judge FOLDER]
+Run: python docs/research-log/studies/study_names.py [--judge FOLDER]
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ through once either way. For a million messages by **extrapolation**: the sample
 (c) A further turn of a running conversation: encoding it, and the new query, whatever came before.
 (d) Messages with what was said before: a sum of vectors that are there, against a pass over whole conversations.
 
-Run: python benchmarks/bench_one_vector.py [--conversations 200] [--messages 223756]
+Run: python docs/research-log/studies/study_one_vector.py [--conversations 200] [--messages 223756]
 Data: $TURNLENS_DATA/sgd/train.jsonl.gz if there, else generated conversations; --data takes another file. Seconds are
 those of the processor, of all threads together, so that a busy machine does not count.
 """

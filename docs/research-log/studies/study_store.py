@@ -3,7 +3,7 @@
 For random messages with an intent: the share of the ten nearest with the same one, among other texts that have any,
 each text once, by mode, with 95 % bootstrap intervals.
 
-Run: python benchmarks/study_store.py [--model FOLDER] [--store DIR] [--queries 500]
+Run: python docs/research-log/studies/study_store.py [--model FOLDER] [--store DIR] [--queries 500]
 Data: $TURNLENS_DATA/sgd/test.jsonl.gz, indexed with the model into the store unless it is there.
 """
 

@@ -6,7 +6,7 @@ entry of a list is right if 60 % of its conversations are of one kind that no la
 kind is a duplicate, any other is junk. The other ways are given the first message of more than 20 letters, so
 that greetings are out of their way; BERTopic needs `pip install bertopic`. CPU seconds are after embedding.
 
-Run: python benchmarks/study_requests.py [--seeds 3]
+Run: python docs/research-log/studies/study_requests.py [--seeds 3]
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ group, or most of the group have the intent. For each set: groups, the share tha
 (ten bins of equal size), the share that is labelled (confidence 0.5 and 0.8) and how much of it is right, and of the
 messages that belong to none the share that is told so.
 
-Run: python benchmarks/study_labels.py [--encoder FOLDER] [--most 3000]
+Run: python docs/research-log/studies/study_labels.py [--encoder FOLDER] [--most 3000]
 """
 
 from __future__ import annotations

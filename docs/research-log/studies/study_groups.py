@@ -7,7 +7,7 @@ to one (what is left out counts as wrong), NMI and ARI with what is left out as 
 share left out, on how many sets the number of groups is within a factor of 1.5 of the number of intents, agreement
 (ARI) of 90 % subsamples, and CPU seconds; then the accuracy and the number of groups of each set.
 
-Run: python benchmarks/study_groups.py [--encoder FOLDER] [--seeds 5]
+Run: python docs/research-log/studies/study_groups.py [--encoder FOLDER] [--seeds 5]
 """
 
 from __future__ import annotations

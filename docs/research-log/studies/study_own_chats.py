@@ -14,8 +14,8 @@ what subtracting their mean does (centred).
 
 Results go to a JSON file; a second run continues where it stopped.
 
-Run: python benchmarks/study_own_chats.py [--variants encoder] [--corpora sgd …] [--seeds 0 1 2]
-     python benchmarks/study_own_chats.py --foretell
+Run: python docs/research-log/studies/study_own_chats.py [--variants encoder] [--corpora sgd …] [--seeds 0 1 2]
+     PYTHONPATH=benchmarks python docs/research-log/studies/study_own_chats.py --foretell
 Data: $TURNLENS_DATA (sgd, star, multidogo, self_dialogue; .jsonl.gz each).
 """
 

@@ -4,7 +4,7 @@
 and without adding to a message what its answer says about it. The figures are of all customers' messages with an
 intent, means over seeds: groups, accuracy (groups and intents matched one to one), NMI and ARI.
 
-Run: python benchmarks/study_answers.py [--encoder FOLDER] [--conversations 1000]
+Run: python docs/research-log/studies/study_answers.py [--encoder FOLDER] [--conversations 1000]
 """
 
 from __future__ import annotations
