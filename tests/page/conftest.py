@@ -6,12 +6,16 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import turnlens
 from tests.page.reports import write_synthetic
+
+if TYPE_CHECKING:
+    from turnlens.report import Report
+    from turnlens.store import ConversationStore
 
 PAGE = Path(turnlens.__file__).parent / "page" / "static"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -96,14 +100,43 @@ def open_page(browser: Any) -> Iterator[Callable[..., Watched]]:
     assert not problems
 
 
+@pytest.fixture(scope="session")
+def synthetic_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a synthetic report with the page."""
+    folder = tmp_path_factory.mktemp("synthetic") / "report"
+    shutil.copytree(PAGE, folder)
+    return write_synthetic(folder)
+
+
 @pytest.fixture
-def make_report(tmp_path: Path) -> Callable[..., str]:
-    """Writes a made-up report with the page, and gives its address."""
+def make_report(synthetic_report: Path, tmp_path: Path) -> Callable[..., str]:
+    """Returns the address of a synthetic report with the page; one with options is written anew."""
 
     def make(**options: Any) -> str:
-        folder = tmp_path / "report"
-        shutil.copytree(PAGE, folder)
-        write_synthetic(folder, **options)
+        folder = synthetic_report
+        if options:
+            folder = tmp_path / "report"
+            shutil.copytree(PAGE, folder)
+            write_synthetic(folder, **options)
         return (folder / "index.html").as_uri()
 
     return make
+
+
+@pytest.fixture(scope="session")
+def store(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> ConversationStore:
+    """A store that tests must not change: they copy its folder."""
+    pytest.importorskip("lancedb", reason="needs the extra explorer")
+    pytest.importorskip("graspologic_native", reason="needs the extra explorer")
+    from turnlens.store import ConversationStore
+
+    store = ConversationStore.open(tmp_path_factory.mktemp("explored") / "talks", encoder=str(tiny_encoder_path))
+    store.add(turnlens.sample_conversations(60, seed=0))
+    return store
+
+
+@pytest.fixture(scope="session")
+def report(store: ConversationStore) -> Report:
+    from turnlens.report import build_report
+
+    return build_report(store)

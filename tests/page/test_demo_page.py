@@ -17,6 +17,7 @@ def test_the_demo_has_written_conversations_and_a_model() -> None:
     assert SentenceTransformer(str(DEMO / "model"), device="cpu").encode(["My card is gone."]).shape == (1, 384)
 
 
+@pytest.mark.slow
 def test_the_page_of_the_demo_shows_what_people_ask(open_page) -> None:
     page = open_page((DEMO / "report" / "index.html").as_uri()).open("overview")
     page.wait_for_selector(".requests tbody tr")

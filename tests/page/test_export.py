@@ -37,24 +37,19 @@ def chats(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def report(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Report:
-    store = ConversationStore.open(tmp_path_factory.mktemp("stores") / "talks", encoder=str(tiny_encoder_path))
-    store.add(turnlens.sample_conversations(40, seed=1))
-    return build_report(store)
-
-
+@pytest.mark.slow
 def test_an_exported_report_opens_from_the_disk(
     report: Report, tmp_path: Path, open_page: Callable[..., Watched]
 ) -> None:
     file = export_report(report, tmp_path / "a folder")
     watched = open_page(file.as_uri(), offline=True)
-    for view in ("overview", "map", "groups", "flows", "surprise", "conversation/0", "search?q=help"):
+    for view in ("overview", "map", "groups", "flows", "conversation/0", "search?q=help"):
         page = watched.open(view)
         assert page.locator("#edit, .follow").count() == 0
-    assert {path.name for path in file.parent.iterdir()} == {"data", "index.html", "js", "style.css", "vendor"}
+    assert {path.name for path in file.parent.iterdir()} == {"data", "index.html", "js", "style.css"}
 
 
+@pytest.mark.slow
 def test_sgd_is_shown(tiny_encoder_path: Path, tmp_path: Path, open_page: Callable[..., Watched]) -> None:
     file = DATA / "sgd" / "test.jsonl.gz"
     if not file.is_file():
@@ -69,7 +64,7 @@ def test_sgd_is_shown(tiny_encoder_path: Path, tmp_path: Path, open_page: Callab
         "map?level=conversation",
         "groups",
         "flows",
-        "surprise",
+        "conversations?order=surprise",
         "conversation/0",
         "search",
     ):
@@ -82,11 +77,11 @@ def test_sgd_is_shown(tiny_encoder_path: Path, tmp_path: Path, open_page: Callab
     ("data", "stem"),
     [("a/chats.jsonl.gz", "chats"), ("*.jsonl", "chats"), ("-", "chats"), ("x/tickets-*.csv", "tickets")],
 )
-def test_a_store_is_named_after_its_data(data: str, stem: str) -> None:
+def test_stores_are_named_after_their_data(data: str, stem: str) -> None:
     assert _stem(Path(data)) == stem
 
 
-def test_only_a_report_is_replaced_and_only_on_request(report: Report, tmp_path: Path) -> None:
+def test_export_replaces_only_a_report_and_only_when_forced(report: Report, tmp_path: Path) -> None:
     export_report(report, tmp_path / "report")
     with pytest.raises(FileExistsError, match="--force"):
         export_report(report, tmp_path / "report")
@@ -102,7 +97,7 @@ def test_only_a_report_is_replaced_and_only_on_request(report: Report, tmp_path:
         export_report(report, tmp_path / "mine" / "index.html")
 
 
-def test_the_command_indexes_then_writes(chats: Path, tiny_encoder_path: Path, tmp_path: Path) -> None:
+def test_explore_indexes_data_then_exports_the_report(chats: Path, tiny_encoder_path: Path, tmp_path: Path) -> None:
     def run(*arguments: str) -> tuple[int, str]:
         result = CliRunner().invoke(app, ["explore", *arguments])
         return result.exit_code, result.output
@@ -117,15 +112,15 @@ def test_the_command_indexes_then_writes(chats: Path, tiny_encoder_path: Path, t
     assert code == 1 and "--store" in said
 
 
-def test_the_mailed_report_is_three_pages_of_paper_and_fits_a_phone(
-    report: Report, tmp_path: Path, browser: Any
-) -> None:
+@pytest.mark.slow
+def test_a_mailed_report_fits_three_pages_and_a_phone(report: Report, tmp_path: Path, browser: Any) -> None:
     request = next(group for group in report.groups["message"] if group.level == 1 and group.opening)
     many = [
         replace(request, id=10_000 + place, name=f"A request with a rather long name {place}") for place in range(30)
     ]
     groups = {**report.groups, "message": [*report.groups["message"], *many]}
-    numbers = {name: 1000 + 90 * np.random.default_rng(0).standard_normal(40) for name in ("cost", "a", "b", "c")}
+    values = 1000 + 90 * np.random.default_rng(0).standard_normal(len(report.ids))
+    numbers = dict.fromkeys(("cost", "a", "b", "c"), values)
     long = replace(report, groups=groups, numbers=numbers, texts=["many words " * 40] * len(report.texts))
     write_html_file(long, tmp_path / "long.html")
     page = browser.new_page(viewport={"width": 390, "height": 800})
@@ -139,8 +134,9 @@ def test_the_mailed_report_is_three_pages_of_paper_and_fits_a_phone(
     assert len(re.findall(rb"/Type\s*/Page\b(?!s)", paper)) <= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_file_to_mail_is_accessible(report: Report, tmp_path: Path, browser: Any, width: int) -> None:
+def test_a_mailed_report_is_accessible(report: Report, tmp_path: Path, browser: Any, width: int) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python").Axe()
     write_html_file(report, tmp_path / "report.html")
     page = browser.new_page(viewport={"width": width, "height": 800})
@@ -150,14 +146,14 @@ def test_the_file_to_mail_is_accessible(report: Report, tmp_path: Path, browser:
     assert not result.response["violations"], result.generate_report()
 
 
-def test_the_file_to_mail_says_what_it_leaves_out_and_keeps_what_grows(report: Report, tmp_path: Path) -> None:
+def test_a_mailed_report_counts_omitted_rows_and_keeps_growing_ones(report: Report, tmp_path: Path) -> None:
     request = next(group for group in report.groups["message"] if group.level == 1 and group.opening)
     steady = [replace(request, id=10_000 + place, name=f"A steady request {place}") for place in range(24)]
     grows = replace(request, id=20_000, name="One that grows")
     conversation = report.messages["conversation"]
     turn = np.arange(len(conversation)) - report.conversations["first"][conversation]
     of_message = np.where(turn < 8, 10_000 + conversation % 3 + 3 * turn, -1)
-    of_message[(turn == turn.min()) & (conversation > 30)] = grows.id  # 9 conversations, and 13 of most steady ones
+    of_message[(turn == turn.min()) & (conversation > len(report.ids) - 10)] = grows.id  # 9
     messages = {**report.messages, "group": of_message, "time": 86_400.0 * conversation}
     changed = replace(report, groups={**report.groups, "message": [*steady, grows]}, messages=messages, numbers={})
     write_html_file(changed, tmp_path / "page.html")
@@ -169,8 +165,9 @@ def test_the_file_to_mail_says_what_it_leaves_out_and_keeps_what_grows(report: R
     assert "from the week before" in (tmp_path / "week.html").read_text(encoding="utf-8")
 
 
-def test_a_report_is_one_file_to_mail_with_or_without_texts(report: Report, tmp_path: Path) -> None:
-    report = replace(report, conversation_labels={"Team": Label(("Claims", "Orders"), np.ones(40, np.int32))})
+def test_a_mailed_report_shows_texts_unless_told_otherwise(report: Report, tmp_path: Path) -> None:
+    teams = Label(("Claims", "Orders"), np.ones(len(report.ids), np.int32))
+    report = replace(report, conversation_labels={"Team": teams})
     write_html_file(report, tmp_path / "with.html")
     write_html_file(report, tmp_path / "without.html", texts=False)
     whole, bare = ((tmp_path / name).read_text(encoding="utf-8") for name in ("with.html", "without.html"))

@@ -9,6 +9,8 @@ import pytest
 
 from tests.page.conftest import Watched, wait_until
 
+pytestmark = pytest.mark.slow  # in a browser
+
 
 def wait_for_focus(page: Any, selector: str) -> None:
     """Wait until what the selector names has the focus in the view of the address."""
@@ -28,9 +30,7 @@ def test_the_skip_link_stays_in_the_view(make_report: Callable[..., str], open_p
     assert page.url.endswith("#/conversations?role=user")
 
 
-def test_the_way_into_a_view_leads_to_its_content(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
+def test_opening_a_view_focuses_its_content(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
     page = open_page(make_report()).open("overview")
     page.locator("nav a", has_text="Conversations").focus()
     page.keyboard.press("Enter")
@@ -45,9 +45,7 @@ def test_the_way_into_a_view_leads_to_its_content(
     wait_for_focus(page, "#theme")
 
 
-def test_a_day_that_is_typed_applies_when_it_is_complete(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
+def test_typed_days_apply_when_complete(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
     page = open_page(make_report(), locale="en-US").open("conversations")
     page.keyboard.press("f")
     page.locator("#filter-from").focus()
@@ -91,7 +89,7 @@ def test_filters_keep_the_focus_and_wait_for_enter(
 
 
 @pytest.mark.parametrize("view", ["overview", "map", "groups", "flows", "conversations"])
-def test_lists_to_choose_from_keep_the_focus(
+def test_drop_down_lists_keep_the_focus(
     make_report: Callable[..., str], open_page: Callable[..., Watched], view: str
 ) -> None:
     watched = open_page(make_report())
@@ -109,7 +107,7 @@ def test_lists_to_choose_from_keep_the_focus(
         wait_for_focus(page, f"#{each}")
 
 
-def test_more_rows_and_the_way_back_keep_the_place(
+def test_more_rows_and_going_back_keep_the_place(
     make_report: Callable[..., str], open_page: Callable[..., Watched]
 ) -> None:
     page = open_page(make_report()).open("conversations")
@@ -143,7 +141,7 @@ def test_the_focus_is_not_under_the_header(make_report: Callable[..., str], open
         assert hidden <= 1  # pixels
 
 
-def test_a_search_says_what_was_found(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
+def test_search_announces_its_results(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
     page = open_page(make_report()).open("search")
     page.keyboard.press("/")
     wait_for_focus(page, "#search")
@@ -153,7 +151,7 @@ def test_a_search_says_what_was_found(make_report: Callable[..., str], open_page
         page.wait_for_selector(f"#announcer:has-text('{said}')", state="attached")
 
 
-def test_what_is_in_view_of_the_map_is_listed(
+def test_enter_lists_the_visible_part_of_the_map(
     make_report: Callable[..., str], open_page: Callable[..., Watched]
 ) -> None:
     page = open_page(make_report()).open("map?by=all")

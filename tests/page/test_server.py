@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -26,6 +28,7 @@ from tests.page.conftest import Watched, wait_until
 from turnlens.page import Explorer
 from turnlens.page.explorer import open_browser
 from turnlens.page.live_report import LiveReport
+from turnlens.report import Report, build_report
 from turnlens.report.summary import read_summary
 from turnlens.store import ConversationStore
 
@@ -35,31 +38,52 @@ GROUPS = '{"action": "rename", "level": "message", "ids": [%d], "name": "wants m
 
 
 @pytest.fixture(scope="module")
-def store(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> ConversationStore:
-    store = ConversationStore.open(tmp_path_factory.mktemp("explored") / "talks", encoder=str(tiny_encoder_path))
-    store.add(turnlens.sample_conversations(60, seed=0))
-    return store
+def explorer(store: ConversationStore, report: Report) -> Iterator[Explorer]:
+    """The explorer of a store that is not changed."""
+    with Explorer(store, report, in_notebook=True) as running:
+        yield running
 
 
 @pytest.fixture
-def explorer(store: ConversationStore) -> Iterator[Explorer]:
-    with turnlens.explore(store) as running:
+def copied(store: ConversationStore, tiny_encoder_path: Path, tmp_path: Path) -> ConversationStore:
+    """A store that a test may change."""
+    folder = shutil.copytree(store.path, tmp_path / "talks")
+    return ConversationStore.open(folder, encoder=str(tiny_encoder_path))
+
+
+@pytest.fixture
+def editable(copied: ConversationStore, report: Report) -> Iterator[Explorer]:
+    with Explorer(copied, report, in_notebook=True) as running:
         yield running
 
 
 def ask(
     explorer: Explorer, path: str, method: str = "GET", body: str | None = None, **headers: str
-) -> tuple[int, dict[str, str]]:
+) -> tuple[int, dict[str, str], bytes]:
     parts = urlsplit(explorer.url)
     connection = HTTPConnection(str(parts.hostname), int(parts.port or 0), timeout=30)
     sent = {"Host": parts.netloc} | {name.replace("_", "-"): value for name, value in headers.items()}
     connection.request(method, path if path.startswith("/") else parts.path + path, body, sent)
     response = connection.getresponse()
-    response.read()
-    return response.status, {name.lower(): value for name, value in response.getheaders()}
+    content = response.read()
+    return response.status, {name.lower(): value for name, value in response.getheaders()}, content
 
 
-def test_everything_stands_below_the_secret_path(explorer: Explorer) -> None:
+def change(explorer: Explorer, action: str, ids: list[int], name: str | None = None) -> list[int]:
+    """Change groups of messages as the page does, and return the ids that the server answers."""
+    body = json.dumps({"action": action, "level": "message", "ids": ids, "name": name})
+    origin = explorer.url.rsplit("/", 2)[0]
+    status, _, content = ask(explorer, "api/groups", "POST", body, Content_Type="application/json", Origin=origin)
+    assert status == 200, content
+    changed: list[int] = json.loads(content)
+    return changed
+
+
+def names(explorer: Explorer) -> dict[int, str]:
+    return {group.id: group.name for group in explorer.report.groups["message"]}
+
+
+def test_everything_is_served_below_the_secret_path(explorer: Explorer) -> None:
     assert ask(explorer, "")[0] == 200
     assert ask(explorer, "data/summary.js")[0] == 200
     for path in (
@@ -76,11 +100,11 @@ def test_everything_stands_below_the_secret_path(explorer: Explorer) -> None:
         assert ask(explorer, path)[0] == 404, path
 
 
-def test_hosts_that_are_not_this_machine_are_refused(explorer: Explorer) -> None:
+def test_requests_for_other_hosts_are_refused(explorer: Explorer) -> None:
     assert ask(explorer, "", Host="attacker.example")[0] == 400  # a name that was pointed at this machine
 
 
-def test_changes_come_only_from_the_page(explorer: Explorer) -> None:
+def test_only_the_page_itself_can_change_groups(explorer: Explorer) -> None:
     origin = explorer.url.rsplit("/", 2)[0]
     body = GROUPS % 10**9
     sent = {"Content_Type": "application/json", "Origin": origin}
@@ -92,7 +116,7 @@ def test_changes_come_only_from_the_page(explorer: Explorer) -> None:
     assert ask(explorer, "api/groups", "POST", "{}", **sent)[0] == 422
 
 
-def test_what_is_no_text_is_refused(explorer: Explorer) -> None:
+def test_malformed_texts_are_refused(explorer: Explorer) -> None:
     sent = {"Content_Type": "application/json", "Origin": explorer.url.rsplit("/", 2)[0]}
     for text in ("\\ud800", "a\\udc00b"):
         body = (GROUPS % 0).replace("wants money back", text)
@@ -116,7 +140,7 @@ def test_headers_keep_other_pages_away(store: ConversationStore, explorer: Explo
         assert ask(plain, "")[1]["content-security-policy"].endswith("frame-ancestors 'none'")
 
 
-def test_wrong_questions_get_an_answer_in_words(explorer: Explorer) -> None:
+def test_wrong_arguments_are_explained(explorer: Explorer) -> None:
     for path in ("api/next?conversation=999&turn=0", "api/next?conversation=0&turn=-1"):
         assert ask(explorer, path)[0] == 400, path
     for path in ("api/search?q=&mode=vector", "api/search?q=a&mode=none", "api/search?q=a&limit=0", "api/next?turn=a"):
@@ -149,7 +173,8 @@ def serve_notebook() -> Iterator[Callable[[str], str]]:
         server.server_close()
 
 
-def test_notebooks_show_it_in_a_frame(
+@pytest.mark.slow
+def test_notebooks_show_the_explorer_in_a_frame(
     store: ConversationStore,
     explorer: Explorer,
     open_page: Callable[..., Watched],
@@ -167,13 +192,15 @@ def test_notebooks_show_it_in_a_frame(
             watched.problems.clear()  # the frame is of another address than the notebook
 
 
-def test_starting_twice_is_starting_once(explorer: Explorer) -> None:
-    threads = [thread for thread in threading.enumerate() if thread.name == "turnlens-explorer"]
-    assert explorer.start() is explorer
-    assert [thread for thread in threading.enumerate() if thread.name == "turnlens-explorer"] == threads
+def test_explore_serves_and_starts_only_once(copied: ConversationStore) -> None:
+    with turnlens.explore(copied) as running:
+        assert ask(running, "")[0] == 200
+        threads = [thread for thread in threading.enumerate() if thread.name == "turnlens-explorer"]
+        assert running.start() is running
+        assert [thread for thread in threading.enumerate() if thread.name == "turnlens-explorer"] == threads
 
 
-def test_a_port_in_use_is_said(store: ConversationStore, explorer: Explorer) -> None:
+def test_a_port_in_use_is_an_error(store: ConversationStore, explorer: Explorer) -> None:
     port = int(urlsplit(explorer.url).port or 0)
     with pytest.raises(OSError, match=f"port {port} .*--port"):
         Explorer(store, explorer.report, port)
@@ -190,31 +217,29 @@ def test_a_browser_is_opened_only_on_a_desktop(monkeypatch: pytest.MonkeyPatch) 
     assert opened == ["http://here"]
 
 
-def test_groups_are_renamed_and_split_and_stay_so(
-    store: ConversationStore, explorer: Explorer, open_page: Callable[..., Watched]
-) -> None:
-    watched = open_page(explorer.url)
+@pytest.mark.slow
+def test_the_page_renames_a_group(editable: Explorer, open_page: Callable[..., Watched]) -> None:
+    watched = open_page(editable.url)
     page = watched.open("groups")
     page.locator(".panel h2 a").first.click()
     page.get_by_label("Name").fill("wants <b>money</b> back")
     page.get_by_role("button", name="Rename").click()
     page.wait_for_selector("h1:has-text('wants <b>money</b> back')")
     assert page.locator("h1 .badge").inner_text() == "renamed"
-    assert "wants <b>money</b> back" in [group.name for group in turnlens.report.build_report(store).groups["message"]]
+    assert "wants <b>money</b> back" in [group.name for group in editable.report.groups["message"]]
 
 
-def test_requests_are_merged_and_moved_and_both_can_be_undone(
-    store: ConversationStore, explorer: Explorer, open_page: Callable[..., Watched]
-) -> None:
-    watched = open_page(explorer.url)
+@pytest.mark.slow
+def test_the_page_moves_merges_and_undoes(editable: Explorer, open_page: Callable[..., Watched]) -> None:
+    watched = open_page(editable.url)
     page = watched.open("overview")
     name = page.locator(".requests tbody a.group").first
     id = int(str(name.get_attribute("href")).split("/")[-1].split("?")[0])
     page.locator(f"#move-{id}").click()
     page.locator(f".short #move-{id}").wait_for()  # now said along the way
-    kept = next(group for group in turnlens.report.build_report(store).groups["message"] if group.id == id)
+    kept = next(group for group in editable.report.groups["message"] if group.id == id)
     assert kept.aside and kept.move
-    before = len([group for group in explorer.report.groups["message"] if group.level == 1])
+    before = len([group for group in editable.report.groups["message"] if group.level == 1])
     page = watched.open(f"group/message/{id}")
     page.get_by_role("button", name="Merge with it").click()
     wait_until(
@@ -225,36 +250,70 @@ def test_requests_are_merged_and_moved_and_both_can_be_undone(
         page.get_by_role("button", name="Undo").click()
         page.wait_for_selector("#edit:not([aria-busy]) .status:empty", state="attached")
     wait_until(page, "(id) => turnlens.report.groups.message.byId.get(id).aside === null", id)
-    assert len([group for group in explorer.report.groups["message"] if group.level == 1]) == before
+    assert len([group for group in editable.report.groups["message"] if group.level == 1]) == before
 
 
-def test_the_overview_is_written_once_when_edits_are_left(store: ConversationStore) -> None:
-    live = LiveReport(store, turnlens.report.build_report(store))
+def test_groups_are_edited_kept_and_undone(editable: Explorer, copied: ConversationStore) -> None:
+    before = names(editable)
+    fine = next(group for group in editable.report.groups["message"] if group.parent is not None)
+    assert change(editable, "rename", [fine.id], "wants money back") == [fine.id]
+    assert names(editable) == before | {fine.id: "wants money back"}
+    assert b"wants money back" in ask(editable, "data/summary.js")[2]
+    parts = change(editable, "split", [fine.parent])
+    assert len(parts) > 1 and set(parts) <= set(names(editable))
+    change(editable, "undo", [fine.id])
+    assert names(editable) == before | {fine.id: "wants money back"}
+    other = next(
+        group
+        for group in editable.report.groups["message"]
+        if (group.level, group.role) == (1, fine.role) and group.id != fine.id
+    )
+    change(editable, "merge", [fine.id, other.id], "both")
+    assert names(editable)[fine.id] == "both" and other.id not in names(editable)
+    for _ in range(2):
+        change(editable, "undo", [fine.id])
+    assert names(editable) == before
+    change(editable, "aside", [fine.id])
+    kept = next(group for group in build_report(copied).groups["message"] if group.id == fine.id)
+    assert kept.aside and kept.name == before[fine.id]
+
+
+def test_the_server_searches_and_suggests_replies(explorer: Explorer) -> None:
+    hits = json.loads(ask(explorer, "api/search?q=refund&mode=hybrid&limit=5")[2])
+    assert 0 < len(hits) <= 5 and all(0 <= hit["message"] < len(explorer.report.texts) for hit in hits)
+    replies = json.loads(ask(explorer, "api/next?conversation=0&turn=0")[2])
+    assert replies and all(explorer.report.texts[reply["message"]] == reply["text"] for reply in replies)
+
+
+def test_the_overview_is_written_when_the_explorer_closes(copied: ConversationStore, report: Report) -> None:
+    live = LiveReport(copied, report)
     group = next(group.id for group in live.report.groups["message"] if group.level == 1)
 
-    def names() -> set[str]:
-        return {each["group_name"] for each in read_summary(Path(store.path))["groups"]}
+    def remembered() -> set[str]:
+        return {each["group_name"] for each in read_summary(Path(copied.path))["groups"]}
 
     live.edit("rename", "message", [group], "A new name")
-    assert "A new name" not in names()
+    assert "A new name" not in remembered()
     live.close()
-    assert "A new name" in names()
+    assert "A new name" in remembered()
 
 
-def test_a_split_shows_its_parts(explorer: Explorer, open_page: Callable[..., Watched]) -> None:
-    within = Counter(group.parent for group in explorer.report.groups["message"] if group.parent is not None)
+@pytest.mark.slow
+def test_the_page_shows_the_parts_of_a_split(editable: Explorer, open_page: Callable[..., Watched]) -> None:
+    within = Counter(group.parent for group in editable.report.groups["message"] if group.parent is not None)
     coarse, parts = within.most_common(1)[0]
     assert parts > 1
-    page = open_page(explorer.url).open(f"group/message/{coarse}")
+    page = open_page(editable.url).open(f"group/message/{coarse}")
     page.get_by_role("button", name="Split").click()
     page.wait_for_selector(f"h1:has-text('Split into {parts} groups')")
     assert page.locator("main .panel").count() == parts
     page.wait_for_selector("main .panel .said")
 
 
-def test_what_an_edit_cannot_do_is_said(explorer: Explorer, open_page: Callable[..., Watched]) -> None:
-    watched = open_page(explorer.url)
-    groups = explorer.report.groups["message"]
+@pytest.mark.slow
+def test_the_page_explains_refused_edits(editable: Explorer, open_page: Callable[..., Watched]) -> None:
+    watched = open_page(editable.url)
+    groups = editable.report.groups["message"]
     alone = next(group for group in groups if group.parent is not None)
     page = watched.open(f"group/message/{alone.id}")
     page.get_by_label("Name").fill("x" * 200)
@@ -270,7 +329,8 @@ def test_what_an_edit_cannot_do_is_said(explorer: Explorer, open_page: Callable[
     watched.problems.clear()  # the browser writes down each refusal
 
 
-def test_search_by_meaning_and_next_replies(explorer: Explorer, open_page: Callable[..., Watched]) -> None:
+@pytest.mark.slow
+def test_the_page_searches_and_suggests_replies(explorer: Explorer, open_page: Callable[..., Watched]) -> None:
     watched = open_page(explorer.url)
     page = watched.open("search?q=refund")  # words and meaning
     page.wait_for_selector("#hits .message")
@@ -286,7 +346,8 @@ def test_search_by_meaning_and_next_replies(explorer: Explorer, open_page: Calla
     assert page.evaluate("document.activeElement.textContent") == "What could follow?"
 
 
-def test_the_page_counts_what_the_formulas_say(explorer: Explorer, open_page: Callable[..., Watched]) -> None:
+@pytest.mark.slow
+def test_flows_and_intervals_follow_their_formulas(explorer: Explorer, open_page: Callable[..., Watched]) -> None:
     report = explorer.report
     page = open_page(explorer.url).open("flows")
     counted: dict[str, Any] = page.evaluate(

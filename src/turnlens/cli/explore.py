@@ -172,7 +172,7 @@ def write_sample_report(folder: Path) -> bool:
 
 
 def _check(export: Path, force: bool) -> None:
-    from turnlens.page.exported_folder import check_export
+    from turnlens.page.report_files import check_export
 
     if export.suffix == _PAGE:
         check_file(export, force)
@@ -256,7 +256,7 @@ def _write(report: Report, export: Path, force: bool, texts: bool = True, period
         write_html_file(report, export, texts, period)
         console.print(f"Wrote {export}, {'with examples' if texts else 'without texts'}.", soft_wrap=True)
     else:
-        from turnlens.page.exported_folder import export_report
+        from turnlens.page.report_files import export_report
 
         opened = export_report(report, export, force)
         console.print(f"Wrote {export}. To look at it, open {opened} in a browser.", soft_wrap=True)

@@ -1,7 +1,6 @@
 """The explorer: a page that shows a report in the browser, and its server; extra ``explorer``."""
 
 from turnlens.page.explorer import Explorer, explore
-from turnlens.page.exported_folder import export_report
-from turnlens.page.report_files import write_report
+from turnlens.page.report_files import export_report, write_report
 
 __all__ = ["Explorer", "explore", "export_report", "write_report"]

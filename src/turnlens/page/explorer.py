@@ -1,4 +1,4 @@
-"""Showing a store in a browser until the server is stopped, or in a notebook."""
+"""The explorer of a store, in a browser or a notebook, until it is stopped."""
 
 from __future__ import annotations
 
@@ -30,17 +30,27 @@ _SECONDS_TO_STOP = 5
 
 
 class Explorer:
-    """The explorer of a store. It serves only this machine, until `stop`; a notebook shows it in a frame.
+    """The explorer of a store. It serves this machine only, until `stop`; a notebook shows it in a frame.
+
+    Example:
+        >>> import turnlens
+        >>> from turnlens.report import build_report
+        >>> from turnlens.store import ConversationStore
+        >>> store = ConversationStore.open("talks")
+        >>> added = store.add(turnlens.sample_conversations(10))
+        >>> with Explorer(store, build_report(store)) as explorer:
+        ...     print(explorer.url.partition(":")[0])
+        http
 
     Args:
         store: The store.
         report: Its report.
         port: The port; 0 chooses a free one.
-        in_notebook: Whether pages of this machine, such as notebooks, may show it in a frame.
+        in_notebook: Let pages of this machine, such as notebooks, show it in a frame.
 
     Attributes:
         url: Its address. While it is served, anyone who knows this address can read everything and rename groups.
-        passing: The temporary folder of a store that was made only for this explorer.
+        temporary: The folder of a store that was made only for this explorer, removed with it.
     """
 
     def __init__(self, store: ConversationStore, report: Report, port: int = 0, in_notebook: bool = False) -> None:
@@ -62,11 +72,11 @@ class Explorer:
         )
         self._server = uvicorn.Server(config)
         self._thread: threading.Thread | None = None
-        self.passing: tempfile.TemporaryDirectory[str] | None = None
+        self.temporary: tempfile.TemporaryDirectory[str] | None = None
 
     @property
     def report(self) -> Report:
-        """The report that is shown, with all changes that were made to it."""
+        """The report, with all changes made to it."""
         return self._live.report
 
     def run(self) -> None:
@@ -78,7 +88,7 @@ class Explorer:
             self._close()
 
     def start(self) -> Self:
-        """Serve in a separate thread, unless it is being served already."""
+        """Serve in a thread of its own, if it is not yet served."""
         if self._thread is None:
             self._thread = threading.Thread(target=self.run, daemon=True, name="turnlens-explorer")
             self._thread.start()
@@ -97,11 +107,11 @@ class Explorer:
         self._socket.close()
 
     def __enter__(self) -> Self:
-        """Serve in a separate thread while the block runs."""
+        """Serve while the block runs."""
         return self.start()
 
     def __exit__(self, *error: object) -> None:
-        """Stop serving at the end of the block."""
+        """Stop serving."""
         self.stop()
 
     def _repr_html_(self) -> str:
@@ -122,34 +132,39 @@ def explore(
     seed: int = 0,
     port: int = 0,
 ) -> Explorer:
-    """Show what conversations are about. As the last line of a notebook's cell, the explorer appears there.
+    """Show in a browser what conversations are about; at the end of a notebook's cell, the explorer appears there.
+
+    Example:
+        >>> import turnlens
+        >>> explorer = turnlens.explore(turnlens.sample_conversations(10))
+        >>> explorer.url.startswith("http://127.0.0.1:")
+        True
+        >>> explorer.stop()
 
     Args:
-        data: A store or its folder; or conversations, as `turnlens.read_conversations` reads or gives them: a file, a
-            DataFrame, a list, …. Conversations are embedded each time, and nothing about them is kept.
+        data: A store or its folder; or conversations as `turnlens.read_conversations` takes them: a file, a
+            DataFrame, a list, …. These are embedded each time, and nothing about them is kept.
         encoder: The encoder, its folder or its Hub name; by default that of the store, or the default encoder.
-        role: Who asks, such as ``"user"``; by default the role that opens most conversations. The page starts with
-            what it says.
+        role: The role that asks, such as ``"user"``; by default the one that opens most conversations.
         seeds: Groups that you know, see `turnlens.cluster`.
-        history: Group messages together with what was said before them, see `add_history`.
-        granularity: How fine the groups are: ``"coarse"``, ``"medium"`` or ``"fine"``, or about how many to find of
-            each role.
+        history: Group messages together with the messages before them, see `add_history`.
+        granularity: ``"coarse"``, ``"medium"`` or ``"fine"`` groups, or about how many to find of each role.
         seed: Seed of the groups and the map.
         port: The port; 0 chooses a free one.
 
     Returns:
-        The running `Explorer`, which has a ``url`` for a browser and a method ``stop()``.
+        The running `Explorer`, with a ``url`` for a browser and a method ``stop()``.
     """
     settings = GroupSettings(granularity=granularity, history=history, role=role)
-    store, passing = open_store(data, encoder)
+    store, temporary = open_store(data, encoder)
     report = build_report(store, seed=seed, settings=settings, seeds=seeds)
     explorer = Explorer(store, report, port, in_notebook=True)
-    explorer.passing = passing  # removed together with the explorer
+    explorer.temporary = temporary
     return explorer.start()
 
 
 def open_browser(url: str, opener: Callable[[str], Any] = webbrowser.open) -> bool:
-    """Open an address in a browser, if there is a desktop: text browsers would take over this terminal."""
+    """Open an address in a browser if there is a desktop: a text browser would take over the terminal."""
     has_desktop = sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     return bool(has_desktop and opener(url))
 

@@ -1,4 +1,4 @@
-"""A report behind a server: it can be searched, can suggest replies, and is rebuilt when its groups are changed."""
+"""A report behind a server: search, suggested replies, and changes of groups, after which it is built again."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _MOST_UNDONE = 50
 
 @dataclass(frozen=True)
 class ReportHit:
-    """A message that a search found.
+    """A message as a result of a search.
 
     Attributes:
         message: Its row in the report; -1 if it was added to the store after the report was made.
         score: Higher is better.
-        role: Who said it.
-        text: What was said.
+        role: Its role.
+        text: Its text.
     """
 
     message: int
@@ -51,28 +51,28 @@ class LiveReport:
         self._store = store
         self._temporary = tempfile.TemporaryDirectory(prefix="turnlens-explorer-")
         self._changing = threading.Lock()  # one edit at a time
-        self._before: list[tuple[Kind, GroupModel]] = []  # what was there before each edit
+        self._before: list[tuple[Kind, GroupModel]] = []  # the groups before each edit
         self.folder = Path(self._temporary.name)
         self._show(report)
 
     def close(self) -> None:
-        """Remove the data files, and keep the overview of groups that were changed."""
+        """Remove the data files, and write the overview if groups were changed."""
         if self._before:
             write_summary(Path(self._store.path), self.report)
         self._temporary.cleanup()
 
     def search(self, query: str, mode: SearchMode, limit: int) -> list[ReportHit]:
-        """Find messages similar to a text. Messages that were added to the store after the report are left out."""
+        """Find messages similar to a text, without those added to the store after the report."""
         hits = [self._report_hit(hit) for hit in self._store.search_messages(query, mode=mode, limit=limit)]
         return [hit for hit in hits if hit.message >= 0]
 
     def next_replies(self, conversation: int, turn: int, limit: int) -> list[ReportHit]:
-        """Find messages of other conversations that could be said after a turn.
+        """Find messages of other conversations that could follow a turn.
 
         Args:
             conversation: Its row in the report.
-            turn: The last turn that was said, from 0.
-            limit: How many to return.
+            turn: The last turn so far, from 0.
+            limit: The most to return.
 
         Raises:
             ValueError: There is no such turn.
@@ -91,7 +91,7 @@ class LiveReport:
         """Rename, merge, split or move groups, or undo the last of these, and make the report again.
 
         Returns:
-            The ids of the groups that there are now in place of the given ones.
+            The ids of the groups that replace the changed ones.
 
         Raises:
             ValueError: There is no such group, or the action does not fit; see `turnlens.report.group_edits`.

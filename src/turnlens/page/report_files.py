@@ -1,6 +1,6 @@
-"""The folder of data files that the explorer's page reads.
+"""The files of a report: data for the explorer's page, alone or as a folder with the page, which opens from disk.
 
-The files are scripts that contain the data, because a page that is opened from disk may not fetch anything.
+The data are scripts, because a page that is opened from disk may not fetch anything.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import base64
 import json
 import os
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -17,12 +18,14 @@ from typing import Any
 import numpy as np
 
 import turnlens
-from turnlens._utils.files import atomic_path
+from turnlens._utils.files import atomic_path, check_folder
 from turnlens.groups.group_model import KINDS
 from turnlens.report.boilerplate import Spans
 from turnlens.report.label_columns import Label
 from turnlens.report.report import Report
 
+PAGE = Path(__file__).parent / "static"
+INDEX = "index.html"
 FORMAT = 1
 TEXTS_PER_FILE = 20_000
 _TYPES = {"role": "<u1", "turn": "<u2", "conversation": "<u4", "first": "<u4", "turns": "<u2", "time": "<f8"}
@@ -30,8 +33,54 @@ _DEFAULT_TYPES = {"f": "<f4", "i": "<i4", "u": "<u4", "b": "<u1"}
 _DANGEROUS = re.compile("[<>&\u2028\u2029]")  # inside a script in a page
 
 
+def export_report(report: Report, folder: str | os.PathLike[str], force: bool = False) -> Path:
+    """Write a report as a folder that any browser opens from disk. It appears only when it is complete.
+
+    Example:
+        >>> import turnlens
+        >>> from turnlens.report import build_report
+        >>> from turnlens.store import ConversationStore
+        >>> store = ConversationStore.open("talks")
+        >>> added = store.add(turnlens.sample_conversations(10))
+        >>> export_report(build_report(store), "report").as_posix()
+        'report/index.html'
+
+    Args:
+        report: The report.
+        folder: The folder.
+        force: Replace an earlier report there; nothing else is ever replaced.
+
+    Returns:
+        The file to open.
+
+    Raises:
+        FileExistsError: The folder holds a report and ``force`` is false, or it holds something else.
+        NotADirectoryError: The path is a file.
+    """
+    target = check_export(folder, force)
+    with atomic_path(target) as temporary:
+        shutil.copytree(PAGE, temporary)
+        write_report(report, temporary)
+    return target / INDEX
+
+
+def check_export(folder: str | os.PathLike[str], force: bool = False) -> Path:
+    """Return ``folder``, or refuse it if `export_report` must not overwrite it."""
+    return check_folder(folder, force, "report", (INDEX, "data/summary.js"))
+
+
 def write_report(report: Report, folder: str | os.PathLike[str]) -> None:
-    """Write ``data/*.js`` into a folder; the folder ``data`` appears when it is complete.
+    """Write the data of a report as ``data/*.js`` into a folder; ``data`` appears when it is complete.
+
+    Example:
+        >>> import turnlens
+        >>> from turnlens.report import build_report
+        >>> from turnlens.store import ConversationStore
+        >>> store = ConversationStore.open("talks")
+        >>> added = store.add(turnlens.sample_conversations(10))
+        >>> write_report(build_report(store), "site")
+        >>> sorted(path.name for path in Path("site/data").iterdir())[:2]
+        ['conversations.js', 'ids.js']
 
     Args:
         report: The report.
@@ -51,7 +100,7 @@ def write_report(report: Report, folder: str | os.PathLike[str]) -> None:
 
 
 def summary(report: Report) -> dict[str, Any]:
-    """The content of ``summary.js``."""
+    """Return the content of ``summary.js``."""
     times = report.messages["time"]
     known = times[~np.isnan(times)]
     return {
@@ -89,7 +138,7 @@ def summary(report: Report) -> dict[str, Any]:
 
 
 def _places(text: str, spans: Spans) -> list[list[int]]:
-    """Spans as JavaScript counts: in units of UTF-16."""
+    """Return spans in units of UTF-16, as JavaScript counts."""
     return [[len(text[:place].encode("utf-16-le", "surrogatepass")) // 2 for place in span] for span in spans]
 
 

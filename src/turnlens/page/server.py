@@ -1,7 +1,7 @@
-"""The page with a server behind it, which serves only this machine, at an address that nobody else can guess.
+"""The server of the page, for this machine only.
 
-Everything is below a random path. So the conversations cannot be reached by other users of the machine, or by scripts
-in the pages of other sites, which can send requests to servers on this machine. Host and origin are checked as well.
+Everything is below a random path, so that neither other users of the machine nor scripts in the pages of other sites,
+which can send requests to servers on this machine, reach the conversations. Host and origin are checked as well.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from turnlens.groups.group_model import Kind
-from turnlens.page.exported_folder import INDEX, PAGE
 from turnlens.page.live_report import Action, LiveReport
+from turnlens.page.report_files import INDEX, PAGE
 from turnlens.store.store_reader import SearchMode
 
 HOST = "127.0.0.1"
@@ -42,12 +42,12 @@ class GroupEdit(BaseModel):
 
 
 def create_app(live: LiveReport, token: str, in_notebook: bool = False) -> FastAPI:
-    """The page, its data and its API, all below ``/TOKEN/``.
+    """Return the application: the page, its data and its API, all below ``/TOKEN/``.
 
     Args:
         live: The report.
         token: The random part of the address.
-        in_notebook: Whether pages of this machine, such as notebooks, may show the page in a frame.
+        in_notebook: Let pages of this machine, such as notebooks, show the page in a frame.
     """
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"], www_redirect=False)
@@ -108,7 +108,7 @@ def _page(live: LiveReport) -> FastAPI:
 
 
 def _headers(ancestors: str) -> dict[str, str]:
-    """The page's content security policy, with the part that only a header can set."""
+    """Return the headers, with the page's Content-Security-Policy and the part of it that only a header can set."""
     match = re.search(r'Content-Security-Policy" content="([^"]+)"', (PAGE / INDEX).read_text(encoding="utf-8"))
     policy = match.group(1) if match else "default-src 'none'"
     return {
@@ -122,7 +122,7 @@ def _headers(ancestors: str) -> dict[str, str]:
 
 
 def _refusal(request: Request) -> Response | None:
-    """The refusal of a request that only another site's page would send. A change must be JSON from our own page."""
+    """Refuse a request that only another site's page would send. A change must be JSON from our own page."""
     if request.method in ("GET", "HEAD"):
         return None
     if request.headers.get("origin", "") != f"{request.url.scheme}://{request.headers.get('host', '')}":

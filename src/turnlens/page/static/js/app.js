@@ -8,7 +8,6 @@ turnlens.app = (() => {
     ["map", "Map"],
     ["groups", "Groups"],
     ["flows", "Flows"],
-    ["surprise", "Surprise"],
     ["conversations", "Conversations"],
     ["search", "Search"],
   ];
@@ -39,7 +38,7 @@ turnlens.app = (() => {
   /** Shows the view of the address; the same view again is updated in place if it can be. */
   async function render(anew = false) {
     const mine = ++turn;
-    const before = turnlens.wayBack.leave();
+    const before = turnlens.route.leave();
     const route = turnlens.route.current();
     const view = turnlens.views[route.view] || turnlens.views.overview;
     main.setAttribute("aria-busy", "true");
@@ -71,7 +70,7 @@ turnlens.app = (() => {
       if (!shown.scrolls) window.scrollTo(0, scroll);
     }
     if (!isFirst) keepFocus(focused, same);
-    if (!same && before) turnlens.wayBack.arrive(before);
+    if (!same && before) turnlens.route.arrive(before);
     main.removeAttribute("aria-busy");
     if (count !== selection.count.message) announce(`${turnlens.numbers.plural(selection.count.message, "message")} shown`);
     count = selection.count.message;
@@ -155,7 +154,7 @@ turnlens.app = (() => {
 
   function help() {
     const keys = [
-      ["1 – 7", "the views, from Overview to Search"],
+      ["1 – 6", "the views, from Overview to Search"],
       ["/", "search"],
       ["f, Escape", "open and close filters"],
       ["t", "light or dark"],
@@ -192,7 +191,7 @@ turnlens.app = (() => {
     dialog.showModal();
   }
 
-  return {start, render, TABS};
+  return {start, render};
 })();
 
 turnlens.app.start();

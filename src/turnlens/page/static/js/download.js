@@ -1,7 +1,11 @@
-/* What passes the filter: as JSON Lines, which turnlens and others read, or as a table for spreadsheets. */
+/* What passes the filter as files: CSV, JSON Lines, and the requests as TOML for `--seeds`. */
 "use strict";
 
 turnlens.download = (() => {
+  const GROUP = ["group", "group_name", "coarse_group", "coarse_group_name"];
+  const EXAMPLES = 5, // of a request, as TOML
+    LONGEST_NAME = 200;
+
   function labels(level, row) {
     const {summary} = turnlens.report,
       columns = turnlens.report[`${level}s`];
@@ -97,23 +101,23 @@ turnlens.download = (() => {
 
   /** The groups of messages, joined as the page shows them, as a table with the columns of `turnlens cluster --summary`. */
   async function groupTable(selection) {
-    const {measures, listing} = turnlens;
-    const {requests, said, answers} = listing.lists();
-    const spoken = new Map();
-    const spokenBy = (role) => {
-      if (!spoken.has(role)) spoken.set(role, listing.spoken(role, selection));
-      return spoken.get(role);
+    const {numbers, groupLists} = turnlens;
+    const {requests, asides, answers} = groupLists.lists();
+    const byRole = new Map();
+    const ofRole = (role) => {
+      if (!byRole.has(role)) byRole.set(role, groupLists.ofRole(role, selection));
+      return byRole.get(role);
     };
     const counted = (kind, joined) =>
       joined
         .map((all) => ({all, ids: all.map(({id}) => id), kind, role: all[0].role ?? null}))
-        .map((row) => ({...row, members: listing.together(row.ids, spokenBy(row.role))}))
+        .map((row) => ({...row, members: groupLists.together(row.ids, ofRole(row.role))}))
         .sort((a, b) => b.members.size - a.members.size);
     const apart = (groups) => groups.map((each) => [each]);
-    const asker = listing.asker();
-    const rest = {kind: "no request", role: asker, members: listing.without(requests, spokenBy(asker))};
-    const names = measures.names(),
-      categories = measures.categories();
+    const asker = groupLists.asker();
+    const rest = {kind: "no request", role: asker, members: groupLists.without(requests, ofRole(asker))};
+    const names = numbers.measureNames(),
+      categories = numbers.categories();
     const header = ["group", "group_name", "kind", "role", "conversations", "share", "growth", "growth_low", "growth_high"];
     const texts = ["keywords", "example", "example_2", "next_message"];
     const further = [
@@ -123,16 +127,16 @@ turnlens.download = (() => {
     return table(
       [...header, ...texts, ...further],
       [
-        ...counted(asker === null ? "message" : "request", turnlens.fineness.joined(requests)),
+        ...counted(asker === null ? "message" : "request", groupLists.joined(requests)),
         ...counted("answer", apart(answers)),
-        ...counted("along the way", apart(said)),
+        ...counted("along the way", apart(asides)),
         ...(asker === null ? [] : [rest]),
       ],
       async ({all: joined = [], ids, kind, role, members}) => {
-        const {all, changeOf} = spokenBy(role);
+        const {all, changeOf} = ofRole(role);
         const [each] = joined;
         const change = each && changeOf(...ids);
-        const text = async (m) => (typeof m === "number" ? (await turnlens.struck.said([m]))[0] : "");
+        const text = async (m) => (typeof m === "number" ? (await turnlens.texts.withoutBoilerplate([m]))[0] : "");
         return [
           each?.id ?? "",
           joined.map(({name}) => name).join(" + "),
@@ -144,7 +148,7 @@ turnlens.download = (() => {
           each?.phrases.slice(0, 5).join(", ") ?? "",
           ...(await Promise.all([each?.central[0], each?.central[1], each?.answer].map(text))),
           ...names.flatMap((name) => {
-            const {count, mean, sd} = measures.of(name, members);
+            const {count, mean, sd} = numbers.summaryOf(name, members);
             return [rounded(mean), rounded(sd), count];
           }),
           ...categories.flatMap(({values, codes}) => {
@@ -156,8 +160,6 @@ turnlens.download = (() => {
       },
     );
   }
-
-  const GROUP = ["group", "group_name", "coarse_group", "coarse_group_name"];
 
   /** The column of a label, which must not take the name of another column. */
   function column(header) {
@@ -186,16 +188,11 @@ turnlens.download = (() => {
     return Array.from(mask.keys()).filter((row) => mask[row]);
   }
 
-  /** Rows of cells, of which the first row is the header. */
-  async function table(header, rows, describe) {
-    const cells = [header];
-    for (const row of rows) cells.push(await describe(row));
-    return cells;
-  }
-
   /** CSV that spreadsheets read as Unicode (by its first character), and in which no text is a formula. */
-  function csv(rows) {
-    return new Blob(["\ufeff", ...rows.map((cells) => cells.map(cell).join(",") + "\r\n")], {type: "text/csv"});
+  async function table(header, rows, describe) {
+    const lines = [header];
+    for (const row of rows) lines.push(await describe(row));
+    return new Blob(["\ufeff", ...lines.map((cells) => cells.map(cell).join(",") + "\r\n")], {type: "text/csv"});
   }
 
   function cell(value) {
@@ -211,5 +208,29 @@ turnlens.download = (() => {
     setTimeout(() => URL.revokeObjectURL(address), 60000);
   }
 
-  return {conversations, messages, conversationTable, messageTable, groupTable, csv, save};
+  /** A string of TOML, which escapes as JSON does. */
+  function string(text) {
+    const line = text.toWellFormed().replace(/\s+/g, " ").trim();
+    return JSON.stringify(line).replaceAll("\x7f", "\\u007f");
+  }
+
+  /** One group, or several that are joined, under the name of the first. */
+  async function seed(groups) {
+    const rows = groups.flatMap((each) => each.central.slice(0, EXAMPLES));
+    const examples = new Set((await turnlens.texts.withoutBoilerplate(rows)).filter((text) => text.trim()).map(string));
+    return `${string(groups[0].name.slice(0, LONGEST_NAME))} = [${[...examples].join(", ")}]\n`;
+  }
+
+  /** The list of requests, with examples, for `--seeds`: the next export is listed like this one. */
+  async function seeds() {
+    const {requests, asides} = turnlens.groupLists.lists(),
+      moved = turnlens.groupLists.moved();
+    const aside = asides.filter((each) => each.aside || moved.has(each.id));
+    const all = await Promise.all(turnlens.groupLists.joined(requests).map(seed));
+    const others = await Promise.all(aside.map((each) => seed([each])));
+    const text = [...all, others.length ? '\n["said along the way"]\n' : "", ...others];
+    return new Blob(["# turnlens explore next.csv --seeds requests.toml\n", ...text], {type: "application/toml"});
+  }
+
+  return {conversations, messages, conversationTable, messageTable, groupTable, seeds, save};
 })();

@@ -214,10 +214,6 @@ turnlens.filterBar = (() => {
       [messages, "messages", download.messageTable],
       [conversations, "conversations", download.conversationTable],
     ];
-    const kinds = [
-      ["Excel (XLSX)", "xlsx", turnlens.spreadsheet.xlsx],
-      ["CSV", "csv", download.csv],
-    ];
     const leave = ({currentTarget, relatedTarget}) => {
       if (relatedTarget && !currentTarget.contains(relatedTarget)) currentTarget.open = false;
     };
@@ -228,12 +224,8 @@ turnlens.filterBar = (() => {
       element(
         "div",
         null,
-        kinds.map(([kind, ending, format]) =>
-          tables.map(([what, file, rows]) =>
-            saving(what, kind, `${file}.${ending}`, async (shown) => format(await rows(shown))),
-          ),
-        ),
-        saving("Requests for the next export", "TOML", "requests.toml", turnlens.seedsFile.write),
+        tables.map(([what, file, write]) => saving(what, "CSV", `${file}.csv`, write)),
+        saving("Requests for the next export", "TOML", "requests.toml", turnlens.download.seeds),
         saving(messages, "JSONL", "messages.jsonl", download.messages),
         saving(conversations, "JSONL", "conversations.jsonl", download.conversations),
       ),

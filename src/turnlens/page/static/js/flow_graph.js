@@ -166,7 +166,7 @@ turnlens.flowGraph = (() => {
     const text = step === 0 ? name(node) : `${share} ${name(node)}`;
     const words = wrapped(text, isGroup ? letters : letters + 2, height >= 46 ? 2 : 1);
     const {byId, top} = turnlens.report.groups.message;
-    const {colour, sign} = turnlens.palette.category(isGroup ? byId.get(top(node.id)).colour : -1);
+    const {colour, sign} = turnlens.colours.category(isGroup ? byId.get(top(node.id)).colour : -1);
     const link = isGroup && step > 0 && turnlens.route.link("flows", [], {level, after: node.id});
     return svg(
       link ? "a" : "g",

@@ -1,7 +1,8 @@
-/* How conversations move from group to group: transitions between a message that passes and the next, and paths. */
+/* Moves of conversations from group to group: transitions, paths, and the groups that tell a label apart. */
 "use strict";
 
 turnlens.flows = (() => {
+  const {wilson, newcombe, distanceFromZero} = turnlens.numbers;
   const START = -2,
     END = -3,
     OTHERS = -4;
@@ -96,7 +97,7 @@ turnlens.flows = (() => {
           count,
           total,
           share: count / total,
-          interval: turnlens.numbers.wilson(count, total),
+          interval: wilson(count, total),
         });
       }
     }
@@ -127,7 +128,7 @@ turnlens.flows = (() => {
           count,
           total,
           share: count / total,
-          interval: turnlens.numbers.wilson(count, total),
+          interval: wilson(count, total),
         };
       })
       .sort((a, b) => b.count - a.count);
@@ -140,5 +141,39 @@ turnlens.flows = (() => {
     return turnlens.report.groups.message.name(id);
   }
 
-  return {START, END, OTHERS, codes, transitions, following, rows, paths, each, name};
+  /**
+   * Of the conversations that pass, compares those whose label is `code` with those of another value.
+   * @return rows `{group, count, total, otherCount, otherTotal, difference, interval}`, the clearest difference first.
+   */
+  function differences(group, selection, label, code) {
+    const column = turnlens.report.conversations[`label:${label}`];
+    const counts = new Map();
+    const totals = [0, 0];
+    each(selection, (c, rows) => {
+      if (column[c] < 0) return;
+      const side = column[c] === code ? 0 : 1;
+      totals[side] += 1;
+      for (const id of new Set(rows.map((m) => group[m]))) {
+        if (!counts.has(id)) counts.set(id, [0, 0]);
+        counts.get(id)[side] += 1;
+      }
+    });
+    counts.delete(-1);
+    const found = [...counts].map(([id, [count, otherCount]]) => {
+      const [total, otherTotal] = totals;
+      const interval = newcombe(count, total, otherCount, otherTotal);
+      return {
+        group: id,
+        count,
+        total,
+        otherCount,
+        otherTotal,
+        difference: count / total - otherCount / otherTotal,
+        interval,
+      };
+    });
+    return {totals, rows: found.sort((a, b) => distanceFromZero(b.interval) - distanceFromZero(a.interval))};
+  }
+
+  return {START, END, OTHERS, codes, transitions, following, rows, paths, differences, name};
 })();

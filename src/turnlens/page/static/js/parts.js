@@ -12,7 +12,7 @@ turnlens.parts = (() => {
 
   function sign(level, id) {
     const {byId, top} = turnlens.report.groups[level];
-    const {colour, sign: shape} = turnlens.palette.category(id < 0 ? -1 : (byId.get(top(id))?.colour ?? 0));
+    const {colour, sign: shape} = turnlens.colours.category(id < 0 ? -1 : (byId.get(top(id))?.colour ?? 0));
     return element("span", {class: "sign", style: {color: colour}, "aria-hidden": "true"}, shape);
   }
 
@@ -43,8 +43,8 @@ turnlens.parts = (() => {
     );
   }
 
-  /** A message in a list: who, what, of which group unless it is `within`; leads to its place in the conversation. */
-  function message(m, said, {within = null, more = null} = {}) {
+  /** A message in a list: role, group unless it is `within`, text; leads to its place in the conversation. */
+  function message(m, words, within = null) {
     const {messages, summary} = turnlens.report;
     const place = turnlens.route.link("conversation", [messages.conversation[m]], {turn: messages.turn[m] + 1});
     return element(
@@ -55,10 +55,9 @@ turnlens.parts = (() => {
         {class: "about"},
         role(summary.roles[messages.role[m]]),
         messages.group[m] !== within && group("message", messages.group[m]),
-        turnlens.struck.badge(said),
-        more,
+        turnlens.texts.badge(words),
       ),
-      element("a", {class: "said", href: place}, turnlens.struck.quote(said)),
+      element("a", {class: "said", href: place}, turnlens.texts.quote(words)),
     );
   }
 
@@ -76,11 +75,11 @@ turnlens.parts = (() => {
   /** A list of messages, with their texts when these have arrived; the group that all are `within` is not repeated. */
   function messages(rows, within) {
     const list = element("ol", {class: "messages"}, element("li", {class: "muted"}, "…"));
-    turnlens.struck.getAll(rows).then(
-      (said) =>
+    turnlens.texts.withBoilerplate(rows).then(
+      (words) =>
         fill(
           list,
-          rows.map((m, i) => message(m, said[i], {within})),
+          rows.map((m, i) => message(m, words[i], within)),
         ),
       (error) => fill(list, element("li", {class: "error"}, error.message)),
     );
@@ -135,7 +134,7 @@ turnlens.parts = (() => {
     const rows = Array.from({length: columns.turns[c]}, (_, turn) => columns.first[c] + turn);
     const asked = rows.slice(0, BEGINNING).filter((m) => asker < 0 || role[m] === asker);
     const requests = rows.filter((m) => request?.[m]);
-    const texts = await turnlens.struck.said(requests.concat(asked.length ? asked.slice(0, GREETINGS + 1) : rows.slice(0, 1)));
+    const texts = await turnlens.texts.withoutBoilerplate(requests.concat(asked.length ? asked.slice(0, GREETINGS + 1) : rows.slice(0, 1)));
     if (requests.length) return texts[0];
     const longest = texts.reduce((best, text) => (text.length > best.length ? text : best));
     return texts.find((text) => text.length >= GREETING_LENGTH) ?? longest;
@@ -193,7 +192,7 @@ turnlens.parts = (() => {
       {class: "sizes"},
       groups.map((each) => {
         const count = counts.get(each.id) || 0;
-        const {colour} = turnlens.palette.category(
+        const {colour} = turnlens.colours.category(
           turnlens.report.groups[level].byId.get(turnlens.report.groups[level].top(each.id)).colour,
         );
         return element(
@@ -263,7 +262,6 @@ turnlens.parts = (() => {
     group,
     badges,
     surprise,
-    message,
     messages,
     conversations,
     subject,

@@ -8,33 +8,33 @@ turnlens.requestTable = (() => {
     ROWS = 15;
 
   /**
-   * @param spoken What the one who asks says, as of `listing.spoken`.
+   * @param asked The messages of the one who asks, as of `groupLists.ofRole`.
    * @param more What stands among the choices besides.
    */
-  function show(requests, spoken, more) {
+  function show(requests, asked, more) {
     const {options} = turnlens.route.current();
-    const category = turnlens.measures.categories().find(({name}) => name === options.split);
-    const rows = turnlens.fineness.joined(requests).map((all) => {
+    const category = turnlens.numbers.categories().find(({name}) => name === options.split);
+    const rows = turnlens.groupLists.joined(requests).map((all) => {
       const ids = all.map(({id}) => id);
-      return {each: all[0], all, ids, members: turnlens.listing.together(ids, spoken)};
+      return {each: all[0], all, ids, members: turnlens.groupLists.together(ids, asked)};
     });
-    const columns = columnsOf(rows, spoken, category, options.show);
+    const columns = columnsOf(rows, asked, category, options.show);
     const shown = sorted(rows, columns, options.sort || "count");
     return [
-      tools(columns, options, [more, turnlens.fineness.slider(requests)]),
+      tools(columns, options, [more, turnlens.groupLists.slider(requests)]),
       legend(options),
       turnlens.parts.inPieces(
         shown,
-        (some, start) => table(columns, some, start + some.length >= shown.length ? totals(requests, spoken) : [], options.sort || "count"),
+        (some, start) => table(columns, some, start + some.length >= shown.length ? totals(requests, asked) : [], options.sort || "count"),
         ROWS,
       ),
     ];
   }
 
   /** The columns `{key, title, value(row), cell(row), rising}`; the first click sorts upwards if `rising`. */
-  function columnsOf(rows, spoken, category, shownNumber) {
-    const {measures} = turnlens;
-    const total = spoken.all.size,
+  function columnsOf(rows, asked, category, shownNumber) {
+    const {numbers} = turnlens;
+    const total = asked.all.size,
       most = Math.max(1, ...rows.map(({members}) => members.size));
     const share = ({members}) => (total ? members.size / total : 0);
     const columns = [
@@ -49,40 +49,40 @@ turnlens.requestTable = (() => {
         ],
       },
     ];
-    if (spoken.compared)
+    if (asked.compared)
       columns.push({
         key: "trend",
         title: "trend",
-        about: spoken.compared.words,
-        value: ({ids}) => (ids ? (spoken.changeOf(...ids)?.difference ?? NaN) : NaN),
-        cell: ({ids}) => ids && trend(spoken.seriesOf(...ids), spoken.changeOf(...ids)),
+        about: asked.compared.words,
+        value: ({ids}) => (ids ? (asked.changeOf(...ids)?.difference ?? NaN) : NaN),
+        cell: ({ids}) => ids && trend(asked.seriesOf(...ids), asked.changeOf(...ids)),
       });
-    for (const name of measures.names()) {
-      const all = measures.of(name, spoken.all);
+    for (const name of numbers.measureNames()) {
+      const all = numbers.summaryOf(name, asked.all);
       if (all.count === 0 || (category && name !== shownNumber)) continue; // the columns of a split need the room
-      const isShare = measures.isShare(name);
+      const isShare = numbers.isShare(name);
       columns.push({
         key: `number:${name}`,
         title: name,
-        rising: measures.isRating(name),
-        value: ({members}) => mean(measures.of(name, members)),
-        cell: ({members}) => number(measures.of(name, members), all, isShare),
+        rising: numbers.isRating(name),
+        value: ({members}) => mean(numbers.summaryOf(name, members)),
+        cell: ({members}) => number(numbers.summaryOf(name, members), all, isShare),
       });
     }
     for (const [code, value] of (category?.values || []).entries()) {
       const inside = ({members}) => [...members].filter((c) => category.codes[c] === code);
       const known = ({members}) => [...members].filter((c) => category.codes[c] >= 0).length;
-      const ofNumber = measures.names().includes(shownNumber);
-      const all = ofNumber && measures.of(shownNumber, spoken.all);
-      const isShare = ofNumber && measures.isShare(shownNumber);
+      const ofNumber = numbers.measureNames().includes(shownNumber);
+      const all = ofNumber && numbers.summaryOf(shownNumber, asked.all);
+      const isShare = ofNumber && numbers.isShare(shownNumber);
       columns.push({
         key: `split:${value}`,
         title: value,
-        rising: ofNumber && measures.isRating(shownNumber),
-        value: (row) => (ofNumber ? mean(measures.of(shownNumber, inside(row))) : inside(row).length),
+        rising: ofNumber && numbers.isRating(shownNumber),
+        value: (row) => (ofNumber ? mean(numbers.summaryOf(shownNumber, inside(row))) : inside(row).length),
         cell: (row) =>
           ofNumber
-            ? number(measures.of(shownNumber, inside(row)), all, isShare, true)
+            ? number(numbers.summaryOf(shownNumber, inside(row)), all, isShare, true)
             : [
                 percent(known(row) ? inside(row).length / known(row) : 0),
                 element("span", {class: "muted"}, ` ${integer(inside(row).length)}`),
@@ -94,14 +94,14 @@ turnlens.requestTable = (() => {
 
   /** A mean to sort by: of few values there is none. */
   function mean({count, mean: value}) {
-    return count < turnlens.measures.FEW ? NaN : value;
+    return count < turnlens.numbers.FEW ? NaN : value;
   }
 
   /** A mean with its spread, or of how many it is, marked where it is surely lower or higher than that of everything shown. */
   function number(stats, all, isShare, counted = false) {
     if (stats.count === 0) return element("span", {class: "muted"}, "–");
-    const side = turnlens.measures.compared(stats, all, isShare);
-    const few = stats.count < turnlens.measures.FEW;
+    const side = turnlens.numbers.compared(stats, all, isShare);
+    const few = stats.count < turnlens.numbers.FEW;
     const written = isShare ? percent : measured;
     const title = `${integer(stats.count)} known${side ? `; surely ${side < 0 ? "lower" : "higher"} than ${written(all.mean)}, the mean of all` : ""}`;
     return element(
@@ -117,7 +117,7 @@ turnlens.requestTable = (() => {
   /** A line over time, from which share to which, and whether that is surely a change. */
   function trend(series, change) {
     if (!change) return element("span", {class: "muted"}, "–");
-    const sure = turnlens.differences.distance(change.interval) > 0;
+    const sure = turnlens.numbers.distanceFromZero(change.interval) > 0;
     const word = sure ? (change.difference > 0 ? "growing" : "declining") : "steady";
     return element(
       "span",
@@ -151,8 +151,8 @@ turnlens.requestTable = (() => {
 
   function tools(columns, options, more) {
     const {setOptions} = turnlens.route;
-    const categories = turnlens.measures.categories(),
-      names = turnlens.measures.names();
+    const categories = turnlens.numbers.categories(),
+      names = turnlens.numbers.measureNames();
     const list = (first, all) => [["", first], ...all.map((name) => [name, name])];
     return element(
       "div",
@@ -175,12 +175,12 @@ turnlens.requestTable = (() => {
   }
 
   /** The rows beneath: those who asked none of these, and all. */
-  function totals(requests, spoken) {
+  function totals(requests, asked) {
     const {filter} = turnlens.route.current();
     const none = turnlens.route.link("search", [], {}, {...filter, group: ["none"]});
     return [
-      {name: element("a", {href: none}, "None of these"), members: turnlens.listing.without(requests, spoken)},
-      {name: "All conversations", members: spoken.all},
+      {name: element("a", {href: none}, "None of these"), members: turnlens.groupLists.without(requests, asked)},
+      {name: "All conversations", members: asked.all},
     ];
   }
 
@@ -240,28 +240,28 @@ turnlens.requestTable = (() => {
       all.length > 1 &&
         element("ul", {class: "joined", "aria-label": "Joined with it"}, all.slice(1).map(({id}) => element("li", null, turnlens.parts.group("message", id)))),
       turnlens.parts.keywords(each),
-      element("div", {class: "row-tools"}, more, turnlens.listing.moving(each, "↓ along the way")),
+      element("div", {class: "row-tools"}, more, turnlens.groupLists.moving(each, "↓ along the way")),
     ];
   }
 
   function examples(rows) {
-    const said = element("div");
+    const list = element("div");
     for (const m of rows.slice(0, EXAMPLES)) {
       const place = turnlens.route.link("conversation", [turnlens.report.messages.conversation[m]], {turn: turnlens.report.messages.turn[m] + 1});
       const link = element("a", {class: "said", href: place});
-      turnlens.struck.said([m]).then(([text]) => link.append(quote(text, 200)));
-      said.append(element("p", {class: "example"}, link));
+      turnlens.texts.withoutBoilerplate([m]).then(([text]) => link.append(quote(text, 200)));
+      list.append(element("p", {class: "example"}, link));
     }
-    return said;
+    return list;
   }
 
   function inside(each, ids) {
     const {filter} = turnlens.route.current();
     const answer = element("p", {class: "answer"});
     if (typeof each.answer === "number")
-      turnlens.struck.said([each.answer]).then(([text]) => turnlens.dom.add(answer, "A typical next message: ", quote(text, 140)));
+      turnlens.texts.withoutBoilerplate([each.answer]).then(([text]) => turnlens.dom.add(answer, "A typical next message: ", quote(text, 140)));
     const all = turnlens.route.link("conversations", [], {}, {...filter, group: ids.map(String)});
-    return [each.parts.length ? turnlens.fineness.parts(each, examples) : examples(each.central), answer, element("a", {href: all}, "All its conversations")];
+    return [each.parts.length ? turnlens.groupLists.parts(each, examples) : examples(each.central), answer, element("a", {href: all}, "All its conversations")];
   }
 
   return {show};

@@ -1,4 +1,4 @@
-/* Points drawn with WebGL 2 through twgl, which can be moved, zoomed, pointed at and drawn around. */
+/* Points drawn with WebGL 2, which can be moved, zoomed, pointed at and drawn around. */
 "use strict";
 
 turnlens.scatter = (() => {
@@ -43,9 +43,23 @@ turnlens.scatter = (() => {
       if (alpha < 0.01) discard;
       result = vec4(mix(fill, faint.rgb, faint.a) * alpha, alpha);
     }`;
+  const CLICK = 5; // pixels; a shorter drag is a press
   const NEAR = 14; // pixels between the pointer and the point it shows
   const SLOW = 80,
     SKIPPED = 8; // milliseconds for a frame; of so many points one is drawn then
+
+  function programOf(gl) {
+    const program = gl.createProgram();
+    for (const [type, source] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
+      const shader = gl.createShader(type);
+      gl.shaderSource(shader, source);
+      gl.compileShader(shader);
+      gl.attachShader(program, shader);
+    }
+    gl.linkProgram(program);
+    if (gl.getProgramParameter(program, gl.LINK_STATUS)) return program;
+    throw new Error(`This browser cannot draw the map: ${gl.getProgramInfoLog(program)}`);
+  }
 
   /**
    * A map of points on a canvas.
@@ -56,16 +70,26 @@ turnlens.scatter = (() => {
   function create(canvas, x, y, on) {
     const gl = canvas.getContext("webgl2", {antialias: false, premultipliedAlpha: true});
     if (!gl) throw new Error("This browser offers no WebGL 2, which the map is drawn with. All other views work.");
-    const program = twgl.createProgramInfo(gl, [VERTEX, FRAGMENT]);
+    const program = programOf(gl);
+    const uniform = (name) => gl.getUniformLocation(program, name);
+    const uniforms = Object.fromEntries(["centre", "scale", "wanted", "size", "opacity", "faint"].map((name) => [name, uniform(name)]));
     const n = x.length;
-    const colour = new Uint8Array(4 * n),
-      passes = new Uint8Array(n).fill(1);
-    const buffers = twgl.createBufferInfoFromArrays(gl, {
-      x: {numComponents: 1, data: x},
-      y: {numComponents: 1, data: y},
-      colour: {numComponents: 4, data: colour, normalize: true, drawType: gl.DYNAMIC_DRAW},
-      passes: {numComponents: 1, data: passes, normalize: false, drawType: gl.DYNAMIC_DRAW},
-    });
+    const attributes = {
+      x: {components: 1, type: gl.FLOAT, bytes: 4},
+      y: {components: 1, type: gl.FLOAT, bytes: 4},
+      colour: {components: 4, type: gl.UNSIGNED_BYTE, bytes: 4, normalized: true},
+      passes: {components: 1, type: gl.UNSIGNED_BYTE, bytes: 1},
+    };
+    for (const [name, attribute] of Object.entries(attributes)) {
+      attribute.place = gl.getAttribLocation(program, name);
+      attribute.buffer = gl.createBuffer();
+      gl.enableVertexAttribArray(attribute.place);
+    }
+    const passes = new Uint8Array(n).fill(1);
+    load("x", x);
+    load("y", y);
+    load("colour", new Uint8Array(4 * n));
+    load("passes", passes);
     const whole = extentOf(x, y),
       main = mainExtentOf(x, y),
       grid = gridOf(x, y, whole);
@@ -78,6 +102,11 @@ turnlens.scatter = (() => {
       frame = 0;
     let isSlow = false,
       rest = 0; // without a graphics card, some of the points have to do while the map moves
+
+    function load(name, values) {
+      gl.bindBuffer(gl.ARRAY_BUFFER, attributes[name].buffer);
+      gl.bufferData(gl.ARRAY_BUFFER, values, gl.STATIC_DRAW);
+    }
 
     /** Where most points are fills the view; zooming counts from there. */
     function fit() {
@@ -122,26 +151,20 @@ turnlens.scatter = (() => {
       gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
       const step = isSlow && rest ? SKIPPED : 1,
         began = performance.now();
-      for (const [name, bytes] of [
-        ["x", 4],
-        ["y", 4],
-        ["colour", 4],
-        ["passes", 1],
-      ])
-        buffers.attribs[name].stride = step * bytes;
-      gl.useProgram(program.program);
-      twgl.setBuffersAndAttributes(gl, program, buffers);
+      gl.useProgram(program);
+      for (const {place, buffer, components, type, bytes, normalized = false} of Object.values(attributes)) {
+        gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+        gl.vertexAttribPointer(place, components, type, normalized, step * bytes, 0);
+      }
+      gl.uniform2f(uniforms.centre, view.x, view.y);
+      gl.uniform2f(uniforms.scale, (2 * view.scale) / width, (2 * view.scale) / height);
       const points = Math.sqrt((width * height) / Math.max(1, n));
       const pixels = Math.min(18, Math.max(2.2, Math.min(8, 0.6 * points)) * Math.pow(view.scale / fitted, 0.4));
       for (const wanted of drawn) {
-        twgl.setUniforms(program, {
-          centre: [view.x, view.y],
-          scale: [(2 * view.scale) / width, (2 * view.scale) / height],
-          wanted,
-          size: ratio * pixels * (wanted ? 1 : 0.8),
-          opacity: wanted ? (n > 50000 ? 0.55 : 0.85) : 0.35,
-          faint: [...faint, wanted ? 0 : 1],
-        });
+        gl.uniform1f(uniforms.wanted, wanted);
+        gl.uniform1f(uniforms.size, ratio * pixels * (wanted ? 1 : 0.8));
+        gl.uniform1f(uniforms.opacity, wanted ? (n > 50000 ? 0.55 : 0.85) : 0.35);
+        gl.uniform4f(uniforms.faint, ...faint, wanted ? 0 : 1);
         gl.drawArrays(gl.POINTS, 0, Math.floor(n / step));
       }
       if (step === 1) requestAnimationFrame(() => (isSlow = performance.now() - began > SLOW));
@@ -207,18 +230,18 @@ turnlens.scatter = (() => {
     /** Colours and shapes, four bytes for each point, and the colour of those that do not pass. */
     function paint(bytes, faintColour) {
       faint = faintColour.map((value) => value / 255);
-      twgl.setAttribInfoBufferFromArray(gl, buffers.attribs.colour, bytes);
+      load("colour", bytes);
       redraw();
     }
 
     function setMask(bytes) {
       mask = bytes;
       drawn = [0, 1].filter((wanted) => bytes.includes(wanted));
-      twgl.setAttribInfoBufferFromArray(gl, buffers.attribs.passes, bytes);
+      load("passes", bytes);
       redraw();
     }
 
-    turnlens.pointers.listen(canvas, {
+    listen(canvas, {
       pan,
       zoom,
       data,
@@ -256,6 +279,66 @@ turnlens.scatter = (() => {
         gl.getExtension("WEBGL_lose_context")?.loseContext();
       },
     };
+  }
+
+  /**
+   * Moves, zooms, points and draws with mice, fingers and pens: one drags or draws, two pinch.
+   * @param act `pan`, `zoom`, `hover`, `leave`, `press`, `isLasso(event)`, `drawing(corners)`, `drawn(corners)`.
+   */
+  function listen(canvas, act) {
+    const down = new Map();
+    let moved = 0,
+      corners = null;
+
+    const place = (event) => {
+      const box = canvas.getBoundingClientRect();
+      return [event.clientX - box.left, event.clientY - box.top];
+    };
+    canvas.addEventListener(
+      "wheel",
+      (event) => {
+        event.preventDefault();
+        act.zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0015)), ...place(event));
+      },
+      {passive: false},
+    );
+    canvas.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
+      canvas.setPointerCapture(event.pointerId);
+      down.set(event.pointerId, place(event));
+      moved = 0;
+      corners = down.size === 1 && act.isLasso(event) ? [place(event)] : null;
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      const now = place(event),
+        before = down.get(event.pointerId);
+      if (!before) return act.hover(...now);
+      moved += Math.hypot(now[0] - before[0], now[1] - before[1]);
+      if (corners) {
+        corners.push(now);
+        act.drawing(corners);
+      } else if (down.size === 1) {
+        act.pan(now[0] - before[0], now[1] - before[1]);
+      } else {
+        const other = [...down].find(([id]) => id !== event.pointerId)[1];
+        const distance = (point) => Math.max(1, Math.hypot(point[0] - other[0], point[1] - other[1]));
+        act.zoom(distance(now) / distance(before), (now[0] + other[0]) / 2, (now[1] + other[1]) / 2);
+      }
+      down.set(event.pointerId, now);
+    });
+    const up = (event) => {
+      if (!down.delete(event.pointerId)) return;
+      if (corners) {
+        act.drawing([]);
+        if (corners.length > 3 && moved > 4 * CLICK) act.drawn(corners);
+      } else if (moved < CLICK && event.type === "pointerup") {
+        act.press(...place(event));
+      }
+      corners = null;
+    };
+    canvas.addEventListener("pointerup", up);
+    canvas.addEventListener("pointercancel", up);
+    canvas.addEventListener("pointerleave", act.leave);
   }
 
   return {create};

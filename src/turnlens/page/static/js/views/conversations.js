@@ -1,10 +1,10 @@
-/* The conversations that pass, in a chosen order. */
+/* The conversations that pass, in a chosen order; and one of them, turn by turn. */
 "use strict";
 
 turnlens.views.conversations = (() => {
   const {add, element, choice} = turnlens.dom;
   const ORDERS = {
-    given: ["as given", null],
+    data: ["as in the data", null],
     surprise: ["most surprising first", (columns) => (c) => -columns.surprise[c]],
     long: ["longest first", (columns) => (c) => -columns.turns[c]],
     short: ["shortest first", (columns) => (c) => columns.turns[c]],
@@ -13,13 +13,10 @@ turnlens.views.conversations = (() => {
 
   function render(main, route, selection) {
     const {summary} = turnlens.report;
-    const order = ORDERS[route.options.order] ? route.options.order : "given";
+    const isKnown = {surprise: summary.surprise !== null, newest: summary.times.first !== null};
+    const orders = Object.entries(ORDERS).filter(([name]) => isKnown[name] ?? true).map(([name, [label]]) => [name, label]);
+    const order = orders.some(([name]) => name === route.options.order) ? route.options.order : "data";
     const rows = sorted(selection, order);
-    const orders = Object.entries(ORDERS)
-      .filter(
-        ([name]) => (name !== "surprise" || summary.surprise) && (name !== "newest" || summary.times.first !== null),
-      )
-      .map(([name, [label]]) => [name, label]);
     add(
       main,
       element("h1", null, turnlens.numbers.plural(rows.length, "conversation")),
@@ -28,6 +25,7 @@ turnlens.views.conversations = (() => {
         {class: "tools"},
         choice("Order", orders, order, (value) => turnlens.route.setOptions({order: value})),
       ),
+      order === "surprise" && turnlens.parts.note(turnlens.dom.shortened(summary.surprise.how, 400), " A conversation's is the mean of its messages'."),
       turnlens.parts.inPieces(rows, (some) => turnlens.parts.conversations(some)),
     );
     return {};
@@ -41,6 +39,193 @@ turnlens.views.conversations = (() => {
     const key = make(turnlens.report.conversations);
     const value = (c) => (Number.isNaN(key(c)) ? Infinity : key(c)); // what has none comes last
     return rows.sort((a, b) => value(a) - value(b) || a - b);
+  }
+
+  return {render};
+})();
+
+turnlens.views.conversation = (() => {
+  const {add, element, button, quote, shortened, fill, announce} = turnlens.dom;
+  const {panel, note, group, role, labels, surprise} = turnlens.parts;
+  const LONG = 3000;
+
+  function render(main, route, selection) {
+    const {conversations, ids, summary} = turnlens.report;
+    const c = Number(route.parts[0]);
+    if (!(c >= 0 && c < ids.length)) {
+      add(main, element("h1", null, "No such conversation"));
+      return {};
+    }
+    const boilerplate = element("span", {class: "muted"});
+    const turns = element("ol", {class: "turns"}, element("li", {class: "muted"}, "…"));
+    const values = Array.from(
+      turnlens.report.messages.surprise.subarray(
+        conversations.first[c],
+        conversations.first[c] + conversations.turns[c],
+      ),
+    );
+    const rows = values.map((_, turn) => conversations.first[c] + turn);
+    turnlens.texts.withBoilerplate(rows).then(
+      (words) => {
+        fill(
+          turns,
+          rows.map((m, turn) => line(c, m, turn, words[turn], selection)),
+        );
+        count(boilerplate, words);
+        goTo(turns, Number(route.options.turn) - 1);
+      },
+      (error) => fill(turns, element("li", {class: "error"}, error.message)),
+    );
+    add(
+      main,
+      element("h1", null, "Conversation ", element("bdi", null, shortened(ids[c], 80))),
+      element(
+        "p",
+        {class: "about"},
+        group("conversation", conversations.group[c]),
+        labels("conversation", c),
+        !Number.isNaN(conversations.time[c]) &&
+          element("span", {class: "muted"}, turnlens.numbers.minute(conversations.time[c])),
+        boilerplate,
+        steps(c, selection),
+      ),
+      element(
+        "div",
+        {class: "reading"},
+        element("div", null, turns),
+        element(
+          "aside",
+          null,
+          values.some((value) => !Number.isNaN(value)) &&
+            panel(
+              "Surprise",
+              turnlens.charts.curve(values, (turn) => goTo(turns, turn)),
+              note(shortened(summary.surprise.how, 400), " Press a point to go to its turn."),
+            ),
+          similar(c),
+        ),
+      ),
+    );
+    return {
+      scrolls: Number(route.options.turn) > 0,
+      key: (event) => {
+        const next =
+          event.key === "j" ? neighbour(c, 1, selection) : event.key === "k" ? neighbour(c, -1, selection) : -1;
+        if (next >= 0) turnlens.route.go("conversation", [next]);
+      },
+    };
+  }
+
+  /** Shows the number of messages with boilerplate. */
+  function count(holder, words) {
+    const struck = words.filter(({spans}) => spans.length > 0).length;
+    if (struck) fill(holder, `boilerplate in ${turnlens.numbers.plural(struck, "message")}, `, element("s", null, "struck out"));
+  }
+
+  function line(c, m, turn, words, selection) {
+    const {messages, summary} = turnlens.report;
+    const side = messages.role[m] % 2 ? "right" : "left";
+    const faint = selection.filtered && !selection.message[m];
+    const {text} = words;
+    const said = element("div", {class: "said"}, turnlens.texts.quote(words, LONG));
+    if (text.length > LONG) {
+      const all = button(
+        `Show all ${turnlens.numbers.integer(text.length)} characters`,
+        () => {
+          fill(said, turnlens.texts.quote(words, text.length));
+          all.remove();
+        },
+        {class: "quiet"},
+      );
+      said.append(element("br"), all);
+    }
+    return element(
+      "li",
+      {class: `turn ${side} ${faint ? "faint" : ""}`, id: `turn-${turn + 1}`, tabindex: "-1"},
+      element(
+        "div",
+        {class: "about"},
+        element("span", {class: "muted"}, `${turn + 1}`),
+        role(summary.roles[messages.role[m]]),
+        group("message", messages.group[m]),
+        turnlens.texts.badge(words),
+        labels("message", m),
+        surprise(messages.surprise[m]),
+        turnlens.live.isLive() && follow(c, turn),
+      ),
+      said,
+    );
+  }
+
+  /** A button that shows messages of other conversations that could follow a turn; the server ranks them. */
+  function follow(c, turn) {
+    const ask = button(
+      "What could follow?",
+      async () => {
+        if (ask.ariaDisabled) return;
+        ask.ariaDisabled = "true"; // not disabled, which would take the focus away
+        const list = element("ol", {class: "replies", "aria-label": "What could follow"});
+        ask.closest("li").append(list);
+        try {
+          const replies = await turnlens.live.next(c, turn);
+          announce(`${turnlens.numbers.plural(replies.length, "message")} that could follow`);
+          fill(
+            list,
+            replies.map((reply) =>
+              element(
+                "li",
+                null,
+                role(reply.role),
+                reply.message >= 0 ? element("a", {href: place(reply.message)}, quote(reply.text)) : quote(reply.text),
+                element("span", {class: "muted"}, reply.score.toFixed(2)),
+              ),
+            ),
+          );
+        } catch (error) {
+          fill(list, element("li", {class: "error", role: "alert"}, error.message));
+          ask.ariaDisabled = null;
+        }
+      },
+      {class: "quiet follow", "aria-label": `What could follow? After message ${turn + 1}`},
+    );
+    return ask;
+  }
+
+  function place(m) {
+    const {messages} = turnlens.report;
+    return turnlens.route.link("conversation", [messages.conversation[m]], {turn: messages.turn[m] + 1});
+  }
+
+  function goTo(turns, turn) {
+    const target = turns.children[turn];
+    if (!target) return;
+    target.scrollIntoView({block: "center"});
+    target.focus({preventScroll: true});
+  }
+
+  function similar(c) {
+    const {conversations} = turnlens.report;
+    const count = conversations.similar.length / conversations.first.length;
+    const rows = Array.from(conversations.similar.subarray(count * c, count * (c + 1))).filter((other) => other >= 0);
+    return rows.length > 0 && panel("Similar conversations", turnlens.parts.conversations(rows));
+  }
+
+  function neighbour(c, step, selection) {
+    for (let other = c + step; other >= 0 && other < selection.conversation.length; other += step) {
+      if (selection.conversation[other]) return other;
+    }
+    return -1;
+  }
+
+  function steps(c, selection) {
+    const link = (other, label) =>
+      other >= 0 && element("a", {href: turnlens.route.link("conversation", [other])}, label);
+    return element(
+      "span",
+      {class: "steps"},
+      link(neighbour(c, -1, selection), "← previous"),
+      link(neighbour(c, 1, selection), "next →"),
+    );
   }
 
   return {render};

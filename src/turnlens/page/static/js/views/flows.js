@@ -89,7 +89,7 @@ turnlens.views.flows = (() => {
   /** The commonest request among groups, or else the largest group. */
   function commonest(present, level) {
     const {top} = turnlens.report.groups.message;
-    const requests = new Set(turnlens.listing.lists().requests.map(({id}) => (level === "coarse" ? top(id) : id)));
+    const requests = new Set(turnlens.groupLists.lists().requests.map(({id}) => (level === "coarse" ? top(id) : id)));
     return (present.find(({id}) => requests.has(id)) ?? present[0])?.id;
   }
 
@@ -202,12 +202,12 @@ turnlens.views.flows = (() => {
     );
     const compare = (pair) => {
       const cut = pair.lastIndexOf("=");
-      return turnlens.differences.between(codes, selection, pair.slice(0, cut), Number(pair.slice(cut + 1)));
+      return turnlens.flows.differences(codes, selection, pair.slice(0, cut), Number(pair.slice(cut + 1)));
     };
     const asked = pairs.find(([pair]) => pair === route.options.label);
     const [chosen] = asked || pairs.find(([pair]) => compare(pair).totals.every((total) => total > 0)) || pairs[0];
     const {totals, rows} = compare(chosen);
-    const sure = rows.filter((row) => turnlens.differences.distance(row.interval) > 0);
+    const sure = rows.filter((row) => turnlens.numbers.distanceFromZero(row.interval) > 0);
     const side = (count, total) => (total ? percent(count / total) : "–");
     return panel(
       "What tells a label apart",

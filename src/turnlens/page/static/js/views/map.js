@@ -94,7 +94,7 @@ turnlens.views.map = (() => {
     }
 
     function colouring() {
-      return turnlens.colouring.of(level, state.route.options.colour, isClose);
+      return turnlens.colours.colouring(level, state.route.options.colour, isClose);
     }
 
     function paint() {
@@ -105,7 +105,7 @@ turnlens.views.map = (() => {
           return passes && (highlighted === null || colours.category(row) === highlighted) ? 1 : 0;
         }),
       );
-      plot.paint(colours.bytes(), turnlens.palette.bytes(turnlens.palette.category(-1).colour));
+      plot.paint(colours.bytes(), turnlens.colours.rgb(turnlens.colours.category(-1).colour));
     }
 
     function describe() {
@@ -148,7 +148,7 @@ turnlens.views.map = (() => {
   function shownRole({options, filter}, level) {
     const {roles} = turnlens.report.summary;
     if (level === "conversation" || options.by === "all" || filter.role) return null;
-    return roles.includes(options.by) ? options.by : roles.length > 1 ? turnlens.listing.asker() : null;
+    return roles.includes(options.by) ? options.by : roles.length > 1 ? turnlens.groupLists.asker() : null;
   }
 
   /** What was drawn around, as a list. */
@@ -178,9 +178,9 @@ turnlens.views.map = (() => {
       ),
       level === "message" &&
         !route.filter.role &&
-        turnlens.listing.asker() !== null &&
+        turnlens.groupLists.asker() !== null &&
         choice("Said by", [...turnlens.report.summary.roles.map((name) => [name, turnlens.dom.shortened(name, 40)]), ["all", "everybody"]], shownRole(route, level) ?? "all", change("by")),
-      choice("Colour", turnlens.colouring.choices(level), route.options.colour || "group", change("colour"), {id: "colour"}),
+      choice("Colour", turnlens.colours.choices(level), route.options.colour || "group", change("colour"), {id: "colour"}),
       buttons,
     );
   }
@@ -208,7 +208,7 @@ turnlens.views.map = (() => {
     if (index < 0 || tip.dataset.index === String(index)) return;
     const {messages, conversations, summary} = turnlens.report;
     tip.dataset.index = index;
-    const said = element("span", null, "…");
+    const words = element("span", null, "…");
     const about =
       level === "message"
         ? [
@@ -219,12 +219,12 @@ turnlens.views.map = (() => {
             turnlens.parts.group("conversation", conversations.group[index]),
             turnlens.numbers.plural(conversations.turns[index], "message"),
           ];
-    fill(tip, element("div", {class: "about"}, about), said);
+    fill(tip, element("div", {class: "about"}, about), words);
     tip.style.left = `${Math.min(place.x + 14, stage.clientWidth - 290)}px`;
     tip.style.top = `${place.y + 14}px`;
     tip.classList.toggle("above", place.y > stage.clientHeight / 2);
-    (level === "message" ? turnlens.struck.said([index]).then(([text]) => text) : turnlens.parts.subject(index)).then(
-      (text) => tip.dataset.index === String(index) && fill(said, quote(text, 200)),
+    (level === "message" ? turnlens.texts.withoutBoilerplate([index]).then(([text]) => text) : turnlens.parts.subject(index)).then(
+      (text) => tip.dataset.index === String(index) && fill(words, quote(text, 200)),
       () => {},
     );
   }
@@ -235,7 +235,7 @@ turnlens.views.map = (() => {
     const {coarse, fine} = groups[level];
     const named = (isClose ? fine : coarse).map((group, place) => ({
       ...group,
-      colour: turnlens.palette.category(isClose ? place : group.colour).colour,
+      colour: turnlens.colours.category(isClose ? place : group.colour).colour,
       centre: group.central.find((row) => selection[level][row]),
     }));
     turnlens.mapLabels.show(

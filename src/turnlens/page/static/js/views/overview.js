@@ -13,10 +13,10 @@ turnlens.views.overview = (() => {
     };
 
   function render(main, route, selection) {
-    const asker = turnlens.listing.asker(),
-      {requests, said, answers} = turnlens.listing.lists();
-    const mine = turnlens.listing.spoken(asker, selection);
-    const ofAll = turnlens.listing.spoken(null, selection);
+    const asker = turnlens.groupLists.asker(),
+      {requests, asides, answers} = turnlens.groupLists.lists();
+    const mine = turnlens.groupLists.ofRole(asker, selection);
+    const ofAll = turnlens.groupLists.ofRole(null, selection);
     const counts = new Map([...ofAll.conversations].map(([id, set]) => [id, set.size]));
     const short = (groups, more) => shortList("message", groups, counts, ofAll.all.size, more);
     add(
@@ -35,7 +35,7 @@ turnlens.views.overview = (() => {
             all("message"),
           ),
         topics(selection),
-        said.length > 0 &&
+        asides.length > 0 &&
           panel(
             "Said along the way",
             note(
@@ -43,8 +43,8 @@ turnlens.views.overview = (() => {
               ", such as greetings, thanks, assent, and details that were asked for; in what share of the conversations.",
             ),
             turnlens.parts.inPieces(
-              sorted(said, counts),
-              (rows) => short(rows, (each) => turnlens.listing.moving(each, "↑ to the list above")),
+              sorted(asides, counts),
+              (rows) => short(rows, (each) => turnlens.groupLists.moving(each, "↑ to the list above")),
               OTHERS,
             ),
           ),
@@ -62,7 +62,7 @@ turnlens.views.overview = (() => {
   function asked(asker, requests, mine) {
     const {list} = turnlens.report.groups.message;
     const roles = [...new Set(list.map((each) => each.role))].filter((role) => typeof role === "string");
-    const exceptions = turnlens.listing.moved().size;
+    const exceptions = turnlens.groupLists.moved().size;
     const who =
       roles.length > 1 &&
       turnlens.dom.choice(
@@ -79,7 +79,7 @@ turnlens.views.overview = (() => {
         asker !== null && ` in which ${asker} says something`,
         mine.compared && `; the trend compares ${mine.compared.words}`,
         ". ▲ and ▼ mark what is more than chance.",
-        Object.entries(ABOUT).map(([name, about]) => turnlens.measures.names().includes(name) && ` ${about}`),
+        Object.entries(ABOUT).map(([name, about]) => turnlens.numbers.measureNames().includes(name) && ` ${about}`),
         exceptions > 0 && [
           ` You have moved ${plural(exceptions, "group")}, which the address keeps. `,
           button("Put back", () => turnlens.route.setOptions({moved: ""}), {class: "quiet", id: "put-back"}),
@@ -91,7 +91,7 @@ turnlens.views.overview = (() => {
     );
   }
 
-  /** Names with their keywords and shares of a total; `more` makes what else is said of each. */
+  /** Names with their keywords and shares of a total; `more` adds to each. */
   function shortList(level, groups, counts, total, more = () => null) {
     return element(
       "ul",

@@ -22,7 +22,7 @@ turnlens.views.search = (() => {
       type: "search",
       id: "search",
       value: query,
-      placeholder: "what somebody said",
+      placeholder: "words of a message",
       "aria-label": "Search",
     });
     const hits = element("div", {id: "hits"});

@@ -1,10 +1,37 @@
-/* What the map's colours say: group, role, a label, surprise or time; and the legend. */
+/* Colours and signs of groups, roles, labels, surprise and time; the legend of the map. */
 "use strict";
 
-turnlens.colouring = (() => {
+turnlens.colours = (() => {
   const {element, button} = turnlens.dom;
   const {integer} = turnlens.numbers;
-  const MOST = 20;
+  // Colours that colour-blind people can tell apart (Okabe and Ito, 2008), with a shape for each time they repeat.
+  const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#b8860b", "#cc5a9a", "#3a9fd6", "#5b3fa0"];
+  const DARK = ["#56a8e0", "#ff8a3c", "#2fc79a", "#f0c43c", "#e78ac3", "#9fd8ff", "#b39ddb"];
+  const NONE = {light: "#a3a9b1", dark: "#5f6671"};
+  const MOST = 20; // in the legend
+  const SHAPES = ["●", "■", "▲", "◆", "✚"];
+  // Cividis, made for colour-blind readers, from expected to surprising.
+  const RAMP = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"];
+
+  /** The colour of a group or another category, its sign, and the number of the sign's shape. */
+  function category(index) {
+    const isDark = turnlens.theme.isDark();
+    if (index < 0) return {colour: NONE[isDark ? "dark" : "light"], shape: 0, sign: "○"};
+    const list = isDark ? DARK : LIGHT;
+    const shape = Math.floor(index / list.length) % SHAPES.length;
+    return {colour: list[index % list.length], shape, sign: SHAPES[shape]};
+  }
+
+  /** The colour of a share from 0 to 1. */
+  function ramp(share) {
+    const colours = turnlens.theme.isDark() ? RAMP : [...RAMP].reverse();
+    return colours[Math.max(0, Math.min(RAMP.length - 1, Math.floor(share * RAMP.length)))];
+  }
+
+  /** Red, green and blue, from 0 to 255. */
+  function rgb(colour) {
+    return [1, 3, 5].map((start) => parseInt(colour.slice(start, start + 2), 16));
+  }
 
   /** Pairs of value and name for a drop-down list. */
   function choices(level) {
@@ -20,10 +47,10 @@ turnlens.colouring = (() => {
   }
 
   /**
-   * How to colour the points of a level: `{category(row), bytes(), legend(selection, onHighlight)}`.
+   * The colouring of the points of a level: `{category(row), bytes(), legend(selection, onHighlight)}`.
    * @param fine Whether groups are the fine ones.
    */
-  function of(level, by = "group", fine = false) {
+  function colouring(level, by = "group", fine = false) {
     const {summary, groups} = turnlens.report,
       columns = turnlens.report[`${level}s`];
     if (by === "surprise") return continuous(columns.surprise, (value) => value, ["expected", "surprising"]);
@@ -72,13 +99,13 @@ turnlens.colouring = (() => {
 
   /** @param categories `{id, name, colour}`; the colour is a number of the palette. */
   function categorical(level, codes, categories, filter) {
-    const colours = new Map(categories.map((each) => [each.id, turnlens.palette.category(each.colour)]));
-    const none = turnlens.palette.category(-1);
+    const colours = new Map(categories.map((each) => [each.id, category(each.colour)]));
+    const none = category(-1);
     return {
       category: (row) => codes[row],
       bytes() {
         const four = new Map(
-          [...colours, [-1, none]].map(([id, {colour, shape}]) => [id, [...turnlens.palette.bytes(colour), shape]]),
+          [...colours, [-1, none]].map(([id, {colour, shape}]) => [id, [...rgb(colour), shape]]),
         );
         const bytes = new Uint8Array(4 * codes.length);
         for (let row = 0; row < codes.length; row++) bytes.set(four.get(codes[row]) || four.get(-1), 4 * row);
@@ -137,10 +164,10 @@ turnlens.colouring = (() => {
       category: () => null,
       bytes() {
         const bytes = new Uint8Array(4 * values.length);
-        const none = turnlens.palette.bytes(turnlens.palette.category(-1).colour);
+        const none = rgb(category(-1).colour);
         for (let row = 0; row < values.length; row++) {
           const place = share(values[row]);
-          bytes.set(Number.isNaN(place) ? none : turnlens.palette.bytes(turnlens.palette.continuous(place)), 4 * row);
+          bytes.set(Number.isNaN(place) ? none : rgb(ramp(place)), 4 * row);
         }
         return bytes;
       },
@@ -150,7 +177,7 @@ turnlens.colouring = (() => {
           "div",
           {class: "ramp", "aria-hidden": "true"},
           Array.from({length: 10}, (_, i) =>
-            element("span", {style: {background: turnlens.palette.continuous(i / 10)}}),
+            element("span", {style: {background: ramp(i / 10)}}),
           ),
         ),
         element(
@@ -162,5 +189,5 @@ turnlens.colouring = (() => {
     };
   }
 
-  return {choices, of};
+  return {category, rgb, choices, colouring};
 })();

@@ -1,8 +1,11 @@
-/* Which groups of messages are what people ask, what they are answered, and what is only said along the way. */
+/* The lists of groups: requests, answers, and what is said along the way; joined as coarsely as the reader wants. */
 "use strict";
 
-turnlens.listing = (() => {
-  /** Who asks: as the address says, or else as the report does; null where all are grouped together. */
+turnlens.groupLists = (() => {
+  const {element} = turnlens.dom;
+  const LEAST = 2; // lists, however coarse
+
+  /** The role that asks, by the address or else by the report; null where all are grouped together. */
   function asker() {
     const named = turnlens.route.current().options.asker ?? turnlens.report.summary.asker;
     return fine().some((each) => each.role === named) ? named : null;
@@ -44,7 +47,7 @@ turnlens.listing = (() => {
     });
   }
 
-  /** The fine groups as `{requests, said, answers}`: what is asked, what those who ask say besides, what others say. */
+  /** The fine groups as `{requests, asides, answers}`; asides are what those who ask say along the way. */
   function lists() {
     const who = asker(),
       exceptions = moved();
@@ -54,17 +57,17 @@ turnlens.listing = (() => {
     const isRequest = (each) => listed(each) !== exceptions.has(each.id);
     return {
       requests: theirs.filter(isRequest),
-      said: theirs.filter((each) => !isRequest(each)),
+      asides: theirs.filter((each) => !isRequest(each)),
       answers: fine().filter((each) => who !== null && each.role !== who && !each.move),
     };
   }
 
   /**
-   * What passes of one role's messages, of all for null: `{count, conversations, all, seriesOf, changeOf, compared}`:
-   * the number of messages, the conversations of each group (-1 for none), all of them, a group's size over time, how
-   * its share changed, and between which times.
+   * The shown messages of one role, or of all for null, as `{count, conversations, all, seriesOf, changeOf, compared}`:
+   * their number, the conversations of each group (-1 for none), all conversations, a group's size over time, the
+   * change of its share, and the compared times.
    */
-  function spoken(role, selection) {
+  function ofRole(role, selection) {
     const {filter} = turnlens.route.current();
     const shown = within(role, selection),
       wide = filter.from || filter.to ? within(role, turnlens.filters.without(filter, "from", "to")) : shown;
@@ -106,5 +109,53 @@ turnlens.listing = (() => {
     return rest;
   }
 
-  return {asker, moved, moving, lists, spoken, together, without};
+  /** The number of lists that the address asks for, of `all`; all by default. */
+  function wanted(all) {
+    const number = Number(turnlens.route.current().options.fine) || all;
+    return Math.max(LEAST, Math.min(all, number));
+  }
+
+  /** The groups as lists of those that are joined, the largest of each first. */
+  function joined(groups) {
+    const byId = new Map(groups.map((each) => [each.id, each]));
+    const count = wanted(groups.length);
+    const lists = new Map(groups.map((each) => [each.id, [each]]));
+    for (const each of [...groups].sort((a, b) => b.joined_at - a.joined_at)) {
+      if (count >= groups.length || each.joined_at < count || !byId.has(each.joins)) continue;
+      lists.get(each.joins).push(...lists.get(each.id));
+      lists.delete(each.id);
+    }
+    return [...lists.values()];
+  }
+
+  /** A slider from few requests to all that were found. */
+  function slider(groups) {
+    if (groups.length <= LEAST || groups.every((each) => each.joins === null)) return null;
+    const count = wanted(groups.length);
+    const input = element("input", {
+      type: "range",
+      id: "fineness",
+      min: LEAST,
+      max: groups.length,
+      value: count,
+      "aria-valuetext": `${count} of ${groups.length} requests`,
+      on: {change: () => turnlens.route.setOptions({fine: Number(input.value) < groups.length ? input.value : ""})},
+    });
+    return element(
+      "label",
+      {class: "field"},
+      element("span", null, "Coarse to fine"),
+      input,
+      element("span", {class: "muted"}, count < groups.length ? `${count} of ${groups.length}` : "as found"),
+    );
+  }
+
+  /** The parts of a mixed group, each with its share and examples. */
+  function parts(each, examples) {
+    return each.parts.map(([share, rows]) =>
+      element("div", {class: "part"}, element("h3", null, `${turnlens.numbers.percent(share, 0)} of it`), examples(rows)),
+    );
+  }
+
+  return {asker, moved, moving, lists, ofRole, together, without, joined, slider, parts};
 })();
