@@ -26,7 +26,7 @@ from unittest import mock
 import datasets
 
 import turnlens
-from turnlens.data.conversations import write_chats
+from turnlens.data.conversation_files import write_chats
 from turnlens.encoders import loading
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

@@ -14,7 +14,7 @@ from typing import Any
 import datasets
 
 from turnlens._utils.text_values import strict_json
-from turnlens.data.arrow_file import write_arrow
+from turnlens.data.conversation_files import write_arrow
 from turnlens.data.conversation_reader import SkippedRows, read_rows
 from turnlens.data.conversations import iterate_conversations
 from turnlens.data.inspection import Inspection

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import turnlens.data.conversations as conversations_module
 from chat_cases import chat, write_jsonl
+from turnlens.data import conversation_files
 from turnlens.data.conversations import read_conversations
 from turnlens.errors import ConversationError
 
@@ -45,7 +45,7 @@ def test_ids_tell_files_of_one_name_apart(tmp_path: Path) -> None:
 
 def test_of_two_that_read_at_once_one_does_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_jsonl(tmp_path / "chat.jsonl", [chat("one")])
-    write, others = conversations_module.write_arrow, []
+    write, others = conversation_files.write_arrow, []
 
     def meanwhile(rows: Any, target: Path) -> None:
         others.append(pool.submit(read_conversations, path))
@@ -53,7 +53,7 @@ def test_of_two_that_read_at_once_one_does_the_work(tmp_path: Path, monkeypatch:
             others[-1].result(timeout=0.2)  # time enough to begin
         write(rows, target)
 
-    monkeypatch.setattr(conversations_module, "write_arrow", meanwhile)
+    monkeypatch.setattr(conversation_files, "write_arrow", meanwhile)
     with ThreadPoolExecutor() as pool:
         assert len(read_conversations(path)) == 1
         assert len(others) == 1 and len(others[0].result()) == 1

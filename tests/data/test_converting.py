@@ -6,6 +6,7 @@ import gzip
 import json
 import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,18 +48,20 @@ def test_converting_that_fails_midway_leaves_nothing(tmp_path: Path) -> None:
     assert convert_conversations(source, output=tmp_path / "out" / "chat.jsonl", on_error="skip") == 50
 
 
-def test_converting_that_is_interrupted_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: Any) -> Any:
-        yield chat("new", id="new")
+class Interrupted:
+    """Conversations that end with Ctrl-C."""
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from (chat("new", id=str(number)) for number in range(2000))
         raise KeyboardInterrupt
 
-    source = write_jsonl(tmp_path / "in.jsonl", [chat("hello")])
+
+def test_interrupted_conversion_keeps_the_old_file(tmp_path: Path) -> None:
     output = write_jsonl(tmp_path / "out.jsonl", [chat("old", id="old")])
-    monkeypatch.setattr("turnlens.data.conversations.read_rows", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        convert_conversations(source, output=output, force=True)
+        convert_conversations(Interrupted(), output=output, force=True)
     assert read_jsonl(output) == [chat("old", id="old")]
-    assert sorted(os.listdir(tmp_path)) == ["in.jsonl", "out.jsonl"]  # noqa: PTH208
+    assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
 
 
 def test_numbers_that_json_does_not_know_are_written_as_null_and_counted(

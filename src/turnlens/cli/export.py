@@ -53,7 +53,7 @@ def export(
 
     Example: `turnlens export talks --sample 5 --out examples.jsonl`
     """
-    from turnlens.data.conversations import check_chat_file, write_chats
+    from turnlens.data.conversation_files import check_chat_file, write_chats
 
     if output.suffix.lower() in _TABLES:
         _write_requests(store, output, sample, force)

@@ -100,10 +100,11 @@ class Reading:
 
     def files_by_name(self, paths: list[Path], id_key: bytes | None = None) -> dict[str, str]:
         """The files by the beginning of the ids that their conversations get if they have none."""
-        from turnlens.data.conversation_reader import files_by_name
+        from turnlens.data.conversations import ConversationInput
         from turnlens.data.read_options import ReadingOptions
 
-        return files_by_name(paths, ReadingOptions.of(**{**self.arguments, **self._keyed(id_key)}))
+        options = ReadingOptions.of(**{**self.arguments, **self._keyed(id_key)})
+        return ConversationInput(paths, options).files_by_name()
 
     def _keyed(self, id_key: bytes | None) -> dict[str, Any]:
         from turnlens.data.redaction import Redaction

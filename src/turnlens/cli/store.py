@@ -258,7 +258,7 @@ def erase(
 
     Example: `turnlens store erase talks --where "label.customer = '4711'"`
     """
-    from turnlens.data.conversations import forget_conversations
+    from turnlens.data.conversation_files import forget_conversations
     from turnlens.encoders.vector_cache import forget_vectors
 
     opened = opened_store(store)

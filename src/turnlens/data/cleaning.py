@@ -7,11 +7,11 @@ from typing import Any
 
 import datasets
 
-from turnlens.data.conversation_source import Given
+from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
 
 
-def merge_consecutive_messages(data: Given, *, separator: str = " ") -> datasets.Dataset:
+def merge_consecutive_messages(data: ConversationSource, *, separator: str = " ") -> datasets.Dataset:
     """Join neighbouring messages of one role into one, which keeps the labels of the first.
 
     A conversation with a single role, such as a story in sentences, has no turns to restore and stays as it is.
@@ -33,7 +33,7 @@ def merge_runs(messages: list[dict[str, Any]], separator: str = " ") -> list[dic
     return [{**turn[0], "content": separator.join(message["content"] for message in turn)} for turn in turns]
 
 
-def drop_empty_messages(data: Given) -> datasets.Dataset:
+def drop_empty_messages(data: ConversationSource) -> datasets.Dataset:
     """Strip whitespace around contents, and drop messages, and then conversations, that are left empty."""
     return keep_long_enough(_map_messages(read_conversations(data), _stripped), min_turns=1)
 
@@ -43,7 +43,7 @@ def _stripped(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [message for message in stripped if message["content"]]
 
 
-def keep_long_enough(data: Given, *, min_turns: int = 2) -> datasets.Dataset:
+def keep_long_enough(data: ConversationSource, *, min_turns: int = 2) -> datasets.Dataset:
     """Keep the conversations that have at least ``min_turns`` messages."""
     if min_turns < 1:
         raise ValueError(f"min_turns is {min_turns}; expected at least 1")

@@ -1,4 +1,4 @@
-"""Reading checked conversations from files, one at a time."""
+"""Checked conversations of files and other sources, one at a time."""
 
 from __future__ import annotations
 
@@ -20,21 +20,20 @@ from turnlens.formats.bad_input import DAMAGE, OTHER_LAYOUT, BadRow, damage_of
 from turnlens.formats.conversation_splitting import parts_of
 from turnlens.formats.folders import shown
 from turnlens.formats.format import Format
-from turnlens.formats.input_files import Paths, find_files
 from turnlens.formats.joined_files import joined_logs
 from turnlens.formats.row_checker import RowChecker
 from turnlens.formats.source_file import Source
 
 _log = logging.getLogger("turnlens")
-_LISTED = 20
+_PROBLEMS_KEPT = 20
 _SECONDS_BEFORE_PROGRESS = 2.0
 # Of `OTHER_LAYOUT`, those whose message explains the problem, or that are explained below.
-_TOLD = (BadRow, ConversationError, UnicodeDecodeError)
+_CLEAR_ERRORS = (BadRow, ConversationError, UnicodeDecodeError)
 
 
 @dataclass
 class SkippedRows:
-    """The rows left out while reading, with the first problems found."""
+    """The number of rows left out while reading, with the first problems."""
 
     on_error: OnError
     count: int = 0
@@ -46,16 +45,16 @@ class SkippedRows:
         if self.on_error == "raise":
             raise error from None
         self.count += 1
-        if len(self.first) < _LISTED:
+        if len(self.first) < _PROBLEMS_KEPT:
             self.first.append(str(error))
 
     def to_json(self) -> str:
-        """The summary, to keep beside the cached rows."""
+        """Return the summary as JSON, to keep with the cached rows."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> SkippedRows:
-        """A summary kept by `to_json`."""
+        """Return a summary that `to_json` wrote."""
         return cls(**json.loads(text))
 
     def report(self) -> None:
@@ -67,8 +66,8 @@ class SkippedRows:
         _log.warning("\n  ".join(lines))
 
 
-def read_rows(files: Sequence[Path], options: ReadingOptions, skipped: SkippedRows) -> Iterator[dict[str, Any]]:
-    """The conversations of all files, checked and redacted; problems go to ``skipped``.
+def read_files(files: Sequence[Path], options: ReadingOptions, skipped: SkippedRows) -> Iterator[dict[str, Any]]:
+    """Return the conversations of all files, checked and redacted; problems go to ``skipped``.
 
     Raises:
         ConversationError: A problem while rows must not be skipped, or no conversation is left.
@@ -80,7 +79,7 @@ def read_rows(files: Sequence[Path], options: ReadingOptions, skipped: SkippedRo
 def read_sources(
     sources: Mapping[str, Source], options: ReadingOptions, skipped: SkippedRows
 ) -> Iterator[dict[str, Any]]:
-    """Like `read_rows`, but for sources by the prefix of their default ids."""
+    """Yield conversations as `read_files` does, from sources by the prefix of their default ids."""
     checker = RowChecker()
     with _Progress(sources.values(), skipped) as progress:
         for name, (source, chosen) in joined_logs(sources, options.format_of).items():
@@ -99,7 +98,7 @@ def rows_of_file(
     skipped: SkippedRows,
     chosen: Format | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """The conversations of one file, checked and redacted; problems go to ``skipped``.
+    """Yield the conversations of one file, checked and redacted; problems go to ``skipped``.
 
     Args:
         source: The file.
@@ -152,7 +151,7 @@ def _rows(
 
 
 def nothing_left(files: Sequence[str | Path], skipped: SkippedRows) -> ConversationError:
-    """The error for files of which no conversation was kept."""
+    """Return the error for files of which no conversation was kept."""
     where = ", ".join(shown(str(file)) for file in files[:3]) + (", …" if len(files) > 3 else "")
     if not skipped.count:
         return ConversationError(where, "none of its conversations has any text")
@@ -161,7 +160,7 @@ def nothing_left(files: Sequence[str | Path], skipped: SkippedRows) -> Conversat
 
 
 def default_names(files: Sequence[Path]) -> dict[Path, str]:
-    """The beginning of default ids: a file's stem, or the shortest end of its path that no other file shares."""
+    """Return the beginning of each file's default ids: its stem, or the shortest end of its path that is its own."""
     names = {file: Source(file).stem for file in files}
     depth = 0
     while repeated := {name for name, count in Counter(names.values()).items() if count > 1}:
@@ -170,16 +169,16 @@ def default_names(files: Sequence[Path]) -> dict[Path, str]:
     return names
 
 
-def files_by_name(paths: Paths, options: ReadingOptions) -> dict[str, str]:
-    """The files that paths stand for, by the beginning of their default ids."""
-    names, redaction = default_names(find_files(paths, options.format)), options.redaction
+def files_by_name(files: Sequence[Path], options: ReadingOptions) -> dict[str, str]:
+    """Return files by the beginning of their default ids."""
+    names, redaction = default_names(files), options.redaction
     return {redaction.identifier(name) if redaction else name: shown(str(file)) for file, name in names.items()}
 
 
 def _records(chosen: Format, source: Source) -> Iterator[tuple[int, Any]]:
     try:
         yield from chosen.records(source)
-    except _TOLD:
+    except _CLEAR_ERRORS:
         raise
     except OTHER_LAYOUT as error:
         problem = f"unexpected layout ({error}); the format {chosen.name!r} expects {chosen.layout}"
@@ -189,7 +188,7 @@ def _records(chosen: Format, source: Source) -> Iterator[tuple[int, Any]]:
 def _converted(chosen: Format, raw: Any, source: Source) -> dict[str, Any] | None:
     try:
         return chosen.convert(raw, source)
-    except _TOLD:
+    except _CLEAR_ERRORS:
         raise
     except OTHER_LAYOUT as error:
         problem = f"found the keys {', '.join(map(str, raw))}" if isinstance(raw, dict) else "unexpected layout"
@@ -198,7 +197,7 @@ def _converted(chosen: Format, raw: Any, source: Source) -> dict[str, Any] | Non
 
 
 class _Progress:
-    """A bar of how far reading has got, on stderr; it appears after some seconds, and only on a terminal."""
+    """A progress bar on stderr; it appears after some seconds, and only on a terminal."""
 
     def __init__(self, sources: Iterable[Source], skipped: SkippedRows) -> None:
         self._total = sum(source.size for source in sources)

@@ -6,12 +6,12 @@ from hashlib import blake2b
 
 import datasets
 
-from turnlens.data.conversation_source import Given
+from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
 
 
 def split_conversations(
-    data: Given, *, train: float = 0.8, dev: float = 0.1, test: float = 0.1
+    data: ConversationSource, *, train: float = 0.8, dev: float = 0.1, test: float = 0.1
 ) -> dict[str, datasets.Dataset]:
     """Split by a hash of the id, so a conversation's split depends on nothing but its id and the fractions.
 

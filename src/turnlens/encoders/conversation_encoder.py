@@ -10,7 +10,7 @@ import copy
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 import numpy as np
 from huggingface_hub import try_to_load_from_cache
@@ -18,8 +18,9 @@ from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
 from typing_extensions import override
 
-from turnlens.data.conversation_source import Given
-from turnlens.data.conversations import messages_of
+from turnlens.data.conversation_source import ConversationSource
+from turnlens.data.conversations import ConversationInput
+from turnlens.data.messages import texts_of
 from turnlens.encoders.added_weights import restore_added_weights
 from turnlens.encoders.centre import CENTRE_FILE, Centre, check_centre, read_centre, write_centre
 from turnlens.encoders.conversations import encode_conversations
@@ -29,12 +30,9 @@ from turnlens.encoders.inference import Half
 from turnlens.encoders.messages import encode_messages
 from turnlens.encoders.rendering import Keep
 from turnlens.encoders.reply_head import HEAD_FILE, ReplyHead, check_head, read_head, write_head
-from turnlens.formats.input_files import is_missing
 
 if TYPE_CHECKING:
     from turnlens.encoders.vector_cache import VectorCache
-
-_SHOWN = 60  # characters
 
 
 class DamagedPart(ValueError):
@@ -97,7 +95,7 @@ class ConversationEncoder(SentenceTransformer):
 
     def encode_messages(
         self,
-        messages: Sequence[str] | Given,
+        messages: Sequence[str] | ConversationSource,
         *,
         context: Literal["history", "conversation"] | None = None,
         batch_size: int | None = None,
@@ -137,26 +135,21 @@ class ConversationEncoder(SentenceTransformer):
         """
         if context not in (None, "history", "conversation"):
             raise ValueError(f"context must be None, 'history' or 'conversation', got {context!r}")
-        if isinstance(messages, str) and is_missing(messages):
-            raise ValueError(
-                f"expected a list of texts, conversations or the name of a file, got the text {messages[:_SHOWN]!r}, "
-                "which is no file: give a single text in a list"
-            )
-        are_texts = _are_texts(messages)
-        if are_texts and context is not None and len(messages):
+        texts = list(messages) if _are_texts(messages) else None
+        if texts and context is not None:
             raise ValueError(f"context={context!r} needs conversations, got texts: give lists of messages")
-        conversations = [] if are_texts else messages_of(messages)
+        conversations = ConversationInput(messages).messages() if texts is None else []
         if context == "conversation":
             if batch_size is not None or prompt_name is not None or cache is not None:
                 raise ValueError("batch_size, prompt_name and cache are for single texts: leave them out here")
             return encode_in_context(self, conversations, show_progress_bar, dtype)
-        texts = messages if are_texts else [message["content"] for turns in conversations for message in turns]
+        texts = texts_of(conversations) if texts is None else texts
         vectors = encode_messages(self, texts, batch_size, show_progress_bar, prompt_name, dtype, cache)
         return vectors if context is None else add_history(vectors, [len(turns) for turns in conversations])
 
     def encode_conversations(
         self,
-        conversations: Given,
+        conversations: ConversationSource,
         *,
         pooling: str = "mean",
         long: Literal["truncate", "window"] = "truncate",
@@ -195,7 +188,7 @@ class ConversationEncoder(SentenceTransformer):
         Raises:
             ValueError: An unknown setting, an empty conversation, or one in which the role asked for is absent.
         """
-        read, centre = messages_of(conversations), self.centre.get(pooling)
+        read, centre = ConversationInput(conversations).messages(), self.centre.get(pooling)
         return encode_conversations(self, read, centre, pooling, long, keep, show_progress_bar, absent, dtype)
 
     @override
@@ -243,8 +236,8 @@ class ConversationEncoder(SentenceTransformer):
             raise ValueError(f"{path}: {error}") from None
 
 
-def _are_texts(given: object) -> bool:
-    """Whether messages were given as texts alone: a list of them, or a column of a table."""
-    if isinstance(given, str | Mapping) or not isinstance(given, Collection) or hasattr(given, "columns"):
+def _are_texts(messages: object) -> TypeGuard[Collection[str]]:
+    """Return true for texts alone: a list of them, or a column of a table."""
+    if isinstance(messages, str | Mapping) or not isinstance(messages, Collection) or hasattr(messages, "columns"):
         return False
-    return isinstance(next(iter(given), ""), str)
+    return isinstance(next(iter(messages), ""), str)

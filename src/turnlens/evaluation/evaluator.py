@@ -13,7 +13,7 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 from torch import nn
 from typing_extensions import override
 
-from turnlens.data.conversation_source import Given
+from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
 from turnlens.evaluation.loading import load_task
 from turnlens.evaluation.task import Task, find_task
@@ -47,7 +47,7 @@ class TaskEvaluator(BaseEvaluator):
     def __init__(
         self,
         task: str | Task,
-        data: Given,
+        data: ConversationSource,
         *,
         seed: int = 0,
         max_queries: int | None = None,

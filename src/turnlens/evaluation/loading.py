@@ -11,7 +11,7 @@ from typing import Any
 from datasets import Dataset
 
 from turnlens._utils.registries import RELEASED
-from turnlens.data.conversation_source import Given
+from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
 from turnlens.errors import ConversationError
 from turnlens.evaluation.task import LoadSettings, Task, find_task
@@ -19,7 +19,7 @@ from turnlens.evaluation.task import LoadSettings, Task, find_task
 
 def load_task(
     task: str | Task,
-    data: Given,
+    data: ConversationSource,
     *,
     seed: int = 0,
     max_queries: int | None = None,

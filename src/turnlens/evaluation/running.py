@@ -10,7 +10,7 @@ from typing import Any
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
-from turnlens.data.conversation_source import Given
+from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
 from turnlens.encoders.loading import load_encoder
 from turnlens.evaluation.loading import load_task
@@ -18,7 +18,7 @@ from turnlens.evaluation.task import TASKS, Encoder, Task, find_task
 
 
 def evaluate(
-    data: Given,
+    data: ConversationSource,
     *,
     encoder: Encoder | str | os.PathLike[str] | None = None,
     tasks: str | Sequence[str | Task],
@@ -69,6 +69,8 @@ def evaluate(
         "label": label,
         "conversation_label": conversation_label,
     }
+    if not isinstance(data, str | os.PathLike):
+        data = read_conversations(data)
     loaded: dict[str, Any] = {}
     for task in chosen:
         if task.data_key not in loaded:

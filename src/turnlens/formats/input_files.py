@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeGuard
 
 from turnlens._utils.files import is_standard
 from turnlens.errors import ConversationError
@@ -30,8 +30,8 @@ _SHOWN = 60
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
-def is_paths(data: object) -> bool:
-    """Return whether these are names of files rather than conversations."""
+def is_paths(data: object) -> TypeGuard[Paths]:
+    """Return true for names of files, false for conversations."""
     if isinstance(data, list | tuple):
         return bool(data) and all(isinstance(path, str | os.PathLike) for path in data)
     return isinstance(data, str | os.PathLike)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from turnlens._utils.registries import require
-from turnlens.data.conversation_source import Given
+from turnlens.data.conversation_source import ConversationSource
 from turnlens.groups.group_settings import Granularity, GroupSettings
 from turnlens.page.live_report import LiveReport
 from turnlens.report.building import build_report, open_store
@@ -122,7 +122,7 @@ class Explorer:
 
 
 def explore(
-    data: ConversationStore | Given,
+    data: ConversationStore | ConversationSource,
     *,
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     role: str | None = None,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnlens._utils.progress import note, progress_of
-from turnlens.data.conversation_source import Given
+from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
 from turnlens.groups.group_model import GroupModels, are_stored, read_models, write_models
 from turnlens.groups.group_settings import GroupSettings
@@ -72,7 +72,11 @@ def build_report(
 
 
 def report_in_memory(
-    data: Given, encoder: Encoder, settings: GroupSettings, naming: Naming | None = None, seeds: Seeds | None = None
+    data: ConversationSource,
+    encoder: Encoder,
+    settings: GroupSettings,
+    naming: Naming | None = None,
+    seeds: Seeds | None = None,
 ) -> Report:
     """Make a report about conversations that are in no store, without what only the explorer's page shows.
 
@@ -92,13 +96,13 @@ def report_in_memory(
         return _Builder(corpus, settings, naming, page=False).report(None, seeds or {})
 
 
-def is_store(data: ConversationStore | Given) -> bool:
+def is_store(data: ConversationStore | ConversationSource) -> bool:
     """Return true for a store or its folder, and false for conversations."""
     return isinstance(data, ConversationStore) or (isinstance(data, str | os.PathLike) and not Path(data).is_file())
 
 
 def open_store(
-    data: ConversationStore | Given, encoder: Encoder
+    data: ConversationStore | ConversationSource, encoder: Encoder
 ) -> tuple[ConversationStore, tempfile.TemporaryDirectory[str] | None]:
     """Open a store, or put conversations into a temporary one.
 
@@ -112,7 +116,7 @@ def open_store(
     if isinstance(data, ConversationStore):
         return data, None
     if is_store(data):
-        return ConversationStore.open(data, encoder=encoder, create=False), None
+        return ConversationStore.open(str(data), encoder=encoder, create=False), None
     conversations = read_conversations(data)
     folder = tempfile.TemporaryDirectory(prefix="turnlens-")
     store = ConversationStore.open(Path(folder.name) / "store", encoder=encoder)

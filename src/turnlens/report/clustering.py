@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from turnlens._utils.vectors import BoolArray
-from turnlens.data.conversation_source import Given
+from turnlens.data.conversation_source import ConversationSource
 from turnlens.groups.group_model import Kind
 from turnlens.groups.group_settings import Granularity, GroupSettings
 from turnlens.report.building import build_report, is_store, open_store, report_in_memory
@@ -94,7 +94,7 @@ class Groups:
 
 
 def cluster(
-    data: ConversationStore | Given,
+    data: ConversationStore | ConversationSource,
     *,
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     level: Kind = "message",

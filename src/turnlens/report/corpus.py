@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from turnlens._utils.progress import progress_of
 from turnlens._utils.vectors import BoolArray, FloatArray, Vectors
-from turnlens.data.conversation_source import Given
+from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
 from turnlens.encoders.history import add_history
 from turnlens.report.label_columns import Label, Labels
@@ -148,7 +148,7 @@ def stored_corpus(store: ConversationStore, folder: Path) -> Corpus:
     return columns.corpus(Path(store.path).name.removesuffix(".store"), stamp, encoder)
 
 
-def embedded_corpus(data: Given, encoder: Encoder, folder: Path) -> Corpus:
+def embedded_corpus(data: ConversationSource, encoder: Encoder, folder: Path) -> Corpus:
     """Embed conversations, in the same batches as a store does.
 
     Args:

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from turnlens._utils.progress import progress_of
 from turnlens._utils.vectors import FloatArray, IntArray
-from turnlens.data.conversation_source import Given
-from turnlens.data.conversations import rows_of
+from turnlens.data.conversation_source import ConversationSource
+from turnlens.data.conversations import ConversationInput
 from turnlens.data.messages import plain_messages_in
 from turnlens.encoders.history import add_history
 from turnlens.groups.answer_guess import AnsweredVectors, answers_to
@@ -148,7 +148,7 @@ def _last_of_each(vectors: FloatArray) -> IntArray:
 
 
 def label(
-    data: Given,
+    data: ConversationSource,
     *,
     groups: ConversationStore | str | os.PathLike[str],
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
@@ -179,7 +179,7 @@ def label(
     embedder = store_encoder(cast("Any", given or labeller.basis.encoder), "messages")
     labeller.check(embedder.digest())
     tables = []
-    rows = enumerate(rows_of(data))
+    rows = enumerate(ConversationInput(data).rows_with_ids())
     with progress_of("labelling conversations", None) as advance:
         while batch := list(islice(rows, _CONVERSATIONS_AT_ONCE)):
             tables.append(_labelled(batch, labeller, embedder))

@@ -10,7 +10,7 @@ from typing_extensions import Unpack
 
 from turnlens._utils.progress import progress_of
 from turnlens.data.conversation_reader import SkippedRows, nothing_left
-from turnlens.data.conversation_source import Given
+from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.read_options import ReadingOptions, ReadOptions
 from turnlens.encoders.inference import Half
 from turnlens.formats.input_files import is_paths
@@ -24,7 +24,7 @@ Engine = Literal["local", "ray"]
 
 
 def embed_corpus(
-    data: Given,
+    data: ConversationSource,
     *,
     output: str | os.PathLike[str],
     encoder: str | os.PathLike[str] | None = None,

@@ -12,7 +12,7 @@ import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
-from turnlens.data.conversation_source import Given
+from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
 from turnlens.encoders.centre import centre_digest
 from turnlens.encoders.conversation_encoder import ConversationEncoder
@@ -29,7 +29,7 @@ _CACHED = ("message", "message-with-history")
 
 
 def embed(
-    data: Given,
+    data: ConversationSource,
     *,
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     level: str = "message",

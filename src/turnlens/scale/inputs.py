@@ -16,11 +16,11 @@ from typing_extensions import override
 
 from turnlens._utils.files import is_standard, is_url
 from turnlens.data.conversation_reader import SkippedRows, default_names, rows_of_file
-from turnlens.data.conversation_source import ROW, GivenSource, in_python
+from turnlens.data.conversation_source import ROW, ConversationSource, MemorySource, in_python
 from turnlens.data.read_options import ReadingOptions
 from turnlens.errors import BadRowError, ConversationError
 from turnlens.formats.folders import is_archive
-from turnlens.formats.input_files import Paths, find_files, is_paths, no_conversations, without_sidecars
+from turnlens.formats.input_files import find_files, is_paths, no_conversations, without_sidecars
 from turnlens.formats.row_checker import RowChecker
 from turnlens.formats.source_file import ENDINGS, Source
 
@@ -71,12 +71,12 @@ class GivenInput(InputFile):
     @override
     def rows(self, options: ReadingOptions, skipped: SkippedRows) -> Iterator[dict[str, Any]]:
         try:
-            yield from rows_of_file(GivenSource(self.data), options, self.name, RowChecker(), skipped)
+            yield from rows_of_file(MemorySource(self.data), options, self.name, RowChecker(), skipped)
         except ConversationError as error:
             raise in_python(error) from None
 
 
-def find_inputs(paths: Paths, format: str = "auto") -> list[InputFile]:
+def find_inputs(paths: ConversationSource, format: str = "auto") -> list[InputFile]:
     """The files that paths and URLs (of files, folders, globs) stand for, in the order in which they are embedded.
 
     Raises:

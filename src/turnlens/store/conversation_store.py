@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from turnlens._utils.arguments import require_list
-from turnlens.formats.input_files import is_paths
 from turnlens.store.adding import add_batch, batches, delete_conversations
 from turnlens.store.annotations import (
     Annotation,
@@ -35,7 +34,7 @@ from turnlens.store.store_reader import StoreReader
 from turnlens.store.tables import Reader, Transaction, create_store, transaction
 
 if TYPE_CHECKING:
-    from turnlens.data.conversation_source import Given
+    from turnlens.data.conversation_source import ConversationSource
     from turnlens.store.encoding import StoreEncoder
     from turnlens.store.opening import Encoder
 
@@ -119,7 +118,7 @@ class ConversationStore(StoreReader):
     def create(
         cls,
         path: str | os.PathLike[str],
-        data: Given,
+        data: ConversationSource,
         *,
         encoder: Encoder = None,
         pooling: str = "messages",
@@ -150,17 +149,17 @@ class ConversationStore(StoreReader):
         path = folder_of(path)
         if state_stamp(path) is not None:
             raise StoreError(f"{path} is already a store: open it and add to it instead")
-        from turnlens.data.conversations import rows_of
+        from turnlens.data.conversations import ConversationInput
 
-        data = rows_of(data)  # before there is a folder, which names of no files would leave behind
+        rows = ConversationInput(data).rows_with_ids()  # before there is a folder, which wrong names would leave behind
         store = cls.open(path, encoder=encoder, pooling=pooling, tokenizer=tokenizer, language=language)
-        store.add(data, progress=progress, cache=cache)
+        store.add(rows, progress=progress, cache=cache)
         store.compact()
         return store
 
     def add(
         self,
-        data: Given,
+        data: ConversationSource,
         *,
         progress: Callable[[int], None] | None = None,
         cache: bool = False,
@@ -183,14 +182,14 @@ class ConversationStore(StoreReader):
                 the name of its file, and the store has another conversation under it; nothing was added.
             StoreError: The store is read-only, or another process is writing to it.
         """
-        from turnlens.data.conversation_reader import files_by_name
-        from turnlens.data.conversations import rows_of
-        from turnlens.data.read_options import ReadingOptions
+        from turnlens.data.conversations import ConversationInput
 
+        conversations = ConversationInput(data)
         with self._changes() as changes:
-            if is_paths(data):
-                check_made_up(changes.tables, rows_of(data), files_by_name(data, ReadingOptions()))
-            report = self._add(changes, rows_of(data), progress, cache)
+            rows = conversations.rows_with_ids()
+            if files := conversations.files_by_name():
+                check_made_up(changes.tables, rows, files)
+            report = self._add(changes, rows, progress, cache)
         if report.lost:
             _log.warning(
                 "%s: %d conversations were replaced by ones with fewer messages, %d messages in all; to put labels on "
@@ -201,7 +200,7 @@ class ConversationStore(StoreReader):
             )
         return report
 
-    def annotate(self, data: Given, *, labels: Sequence[str]) -> int:
+    def annotate(self, data: ConversationSource, *, labels: Sequence[str]) -> int:
         """Put labels that people have given on conversations and on their messages.
 
         They are kept in the store's folder, and put on these conversations also when they are added again. A label of

@@ -10,7 +10,7 @@ from typing import Any
 
 from turnlens._utils.arguments import did_you_mean
 from turnlens._utils.text_values import with_formula
-from turnlens.data.conversation_source import Given, GivenSource
+from turnlens.data.conversation_source import ConversationSource, MemorySource
 from turnlens.errors import BadRowError, ConversationError
 from turnlens.formats.bad_input import DAMAGE, BadRow, damage_of, parse_record
 from turnlens.formats.input_files import find_files, is_paths
@@ -44,7 +44,7 @@ class LabelledRow:
     labels: Mapping[str, Any]
 
 
-def labelled_rows(data: Given, labels: Sequence[str]) -> list[LabelledRow]:
+def labelled_rows(data: ConversationSource, labels: Sequence[str]) -> list[LabelledRow]:
     """The rows of a file, or of a data frame or list, that have one of these labels.
 
     Raises:
@@ -105,9 +105,9 @@ def _annotation(of_turns: Mapping[int | None, Mapping[str, Any]]) -> Annotation:
     return Annotation({**agreed, **of_turns.get(None, {})}, turns)
 
 
-def _sources(data: Given) -> list[Source]:
+def _sources(data: ConversationSource) -> list[Source]:
     if not is_paths(data):
-        return [GivenSource(data)]
+        return [MemorySource(data)]
     sources = [Source(file) for file in find_files(data)]
     for source in sources:
         if source.ending not in _READ:

@@ -15,7 +15,7 @@ import turnlens
 from turnlens._utils.files import check_folder, only_writer
 from turnlens._utils.vectors import FloatArray
 from turnlens.data.cleaning import drop_empty_messages
-from turnlens.data.conversation_source import Given
+from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
 from turnlens.data.drawing import draw_conversations
 from turnlens.data.fingerprint import fingerprint
@@ -34,7 +34,7 @@ STRETCH = 0.1
 
 
 def centre(
-    data: Given,
+    data: ConversationSource,
     *,
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,

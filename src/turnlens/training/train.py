@@ -16,7 +16,7 @@ import turnlens
 from turnlens._utils.files import check_folder
 from turnlens._utils.processes import process_state
 from turnlens._utils.registries import DEFAULT_METHOD, METHODS, PUBLISHED
-from turnlens.data.conversation_source import Given
+from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.embed import holds_vectors
@@ -29,7 +29,7 @@ from turnlens.training.run import Run
 
 
 def train(
-    data: Given,
+    data: ConversationSource,
     *,
     method: str | Recipe = DEFAULT_METHOD,
     settings: Mapping[str, Any] | None = None,
@@ -78,8 +78,9 @@ def train(
     if recipe.one_process and process_state().num_processes > 1:
         raise ValueError("this method runs in one process: start it without torchrun, or give --method in-context")
     given = as_encoder(recipe.starts_from if encoder is None else encoder)
-    vectors = isinstance(data, str | os.PathLike) and holds_vectors(data)
-    state = recipe.begin(Path(data) if vectors else read_conversations(data), given, evaluator)
+    is_vectors = isinstance(data, str | os.PathLike) and holds_vectors(data)
+    source = Path(str(data)) if is_vectors else read_conversations(data)
+    state = recipe.begin(source, given, evaluator)
     of_recipe = {"method": _name_of(recipe), **dataclasses.asdict(recipe)}
     settings = {"recipe": of_recipe, "conversations": state.source, "encoder": encoder_source(state.initial)}
     if evaluator is not None:

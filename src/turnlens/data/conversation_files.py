@@ -1,0 +1,226 @@
+"""Conversations on disk: Arrow files in the cache, and chat JSONL.
+
+Labels that turn up late are columns like all others: what was written before is then written again with them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import logging
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import pyarrow as pa
+from filelock import FileLock
+
+from turnlens._compat import datasets_cache
+from turnlens._utils.files import atomic_path, check_file, discard, is_standard, put_in_order
+from turnlens._utils.text_values import strict_json
+from turnlens.data.conversation_reader import SkippedRows
+from turnlens.data.read_options import ReadingOptions
+from turnlens.errors import ConversationError
+from turnlens.formats import FORMATS
+from turnlens.formats.folders import shown, states_of
+from turnlens.formats.input_files import is_spooled, sidecars_in
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+# Part of the cache key: raise it if files that could be read before give other rows now.
+_CACHE_VERSION = 1
+_ROWS_IN_BATCH = 1000
+_MESSAGE = pa.struct([("role", pa.string()), ("content", pa.string())])
+_SCHEMA = pa.schema([("id", pa.string()), ("messages", pa.list_(_MESSAGE))])
+_COMPRESSION_LEVEL = 6
+
+
+def cached_conversations(
+    files: Sequence[Path], options: ReadingOptions, read: Callable[[SkippedRows], Iterable[dict[str, Any]]]
+) -> Dataset:
+    """Return the conversations of files from the cache, which is filled if it does not have them.
+
+    Args:
+        files: The files; a changed one is another file to the cache.
+        options: The options that they are read with.
+        read: Reads them, and counts what it leaves out.
+    """
+    cached = _cache_folder(files, options)
+    skipped = SkippedRows(options.on_error)
+    # The folder alone says nothing: `datasets` writes there again after caches were emptied.
+    summary = cached / "skipped.json"
+    if summary.exists():
+        SkippedRows.from_json(summary.read_text(encoding="utf-8")).report()
+    else:
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{cached}.lock"):  # of processes that start together, one reads and the others wait
+            if not summary.exists():
+                with atomic_path(cached) as folder:
+                    folder.mkdir()
+                    write_arrow(read(skipped), folder / "conversations.arrow")
+                    (folder / "skipped.json").write_text(skipped.to_json(), encoding="utf-8")
+    from datasets import Dataset  # takes a second, which reading row by row does without
+
+    return Dataset.from_file(str(cached / "conversations.arrow"))
+
+
+def _cache_folder(files: Sequence[Path], options: ReadingOptions) -> Path:
+    sidecars = {file for folder in {file.parent for file in files} for file in sidecars_in(folder)}  # such as splits
+    states = [state for file in [*files, *sorted(sidecars - set(files))] for state in states_of(file)]
+    # the names as given count too: they are in the ids and the skip summary
+    key = json.dumps([_CACHE_VERSION, [*FORMATS], options.key, states, [shown(str(file)) for file in files]])
+    name = blake2b(key.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+    # temporary input is never read again, so nothing is cached for it
+    temporary = next((file.parent for file in files if is_spooled(file)), None)
+    return (temporary or _cache()) / name
+
+
+def _cache() -> Path:
+    return datasets_cache() / "turnlens"
+
+
+def forget_conversations() -> Path:
+    """Empty the cache of `read_conversations`, which then reads files again when they are asked for.
+
+    Returns:
+        The folder of the cache.
+    """
+    cache = _cache()
+    names = {re.sub(r"^\.(\w+)\.writing-.*|\.lock$", r"\1", path.name) for path in cache.glob("*")}
+    for name in names:
+        with FileLock(cache / f"{name}.lock"):
+            put_in_order(cache / name)  # of a process that was killed while it read
+            discard(cache / name)
+    return cache
+
+
+def write_arrow(rows: Iterable[dict[str, Any]], path: Path) -> None:
+    """Write conversations as an Arrow stream. Columns: id, messages, then labels as they turn up."""
+    parts = _Parts(path)
+    try:
+        with _one_type_each():
+            for table in _tables(rows):
+                parts.write(table)
+    finally:
+        parts.close()
+    if len(parts.paths) == 1:
+        parts.paths[0].rename(path)
+        return
+    # Labels that turned up late are missing from the earlier parts.
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, parts.schema) as writer:
+        for part in parts.paths:
+            for table in _batches(part):
+                writer.write_table(_unified(parts.schema, table))
+            part.unlink()
+
+
+def arrow_table(rows: Iterable[dict[str, Any]]) -> pa.Table:
+    """Return conversations as an Arrow table in memory, with the same columns as `write_arrow`."""
+    with _one_type_each():
+        return pa.concat_tables([_SCHEMA.empty_table(), *_tables(rows)], promote_options="permissive")
+
+
+@contextmanager
+def _one_type_each() -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise ConversationError("labels", f"a label has values that fit no common type: {error}") from None
+
+
+class _Parts:
+    """One Arrow stream for each schema met."""
+
+    def __init__(self, path: Path) -> None:
+        self.schema = _SCHEMA
+        self.paths: list[Path] = []
+        self._path = path
+        self._writer: Any = None
+
+    def write(self, table: Any) -> None:
+        table = _unified(self.schema, table)
+        if self._writer is None or table.schema != self.schema:
+            self.close()
+            self.schema = table.schema
+            self.paths.append(self._path.with_suffix(f".part{len(self.paths)}"))
+            self._writer = pa.ipc.new_stream(str(self.paths[-1]), self.schema)
+        self._writer.write_table(table)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+
+def _tables(rows: Iterable[dict[str, Any]]) -> Iterator[Any]:
+    iterator = iter(rows)
+    while batch := list(islice(iterator, _ROWS_IN_BATCH)):
+        yield _table(batch)
+
+
+def _table(batch: list[dict[str, Any]]) -> Any:
+    names = dict.fromkeys(name for row in batch for name in row)
+    return pa.table({name: pa.array([row.get(name) for row in batch]) for name in names})
+
+
+def _unified(schema: Any, table: Any) -> Any:
+    """Return a table with the columns of ``schema`` first and its own new ones after them."""
+    return pa.concat_tables([schema.empty_table(), table], promote_options="permissive").combine_chunks()
+
+
+def _batches(path: Path) -> Iterator[Any]:
+    with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as reader:
+        for batch in reader:
+            yield pa.Table.from_batches([batch])
+
+
+def check_chat_file(output: str | os.PathLike[str], force: bool) -> Path:
+    """Return ``output`` if chats can be written there. Raises the errors of `check_file`, too.
+
+    Raises:
+        ValueError: It has another ending.
+    """
+    if not (is_standard(output) or str(output).endswith((".jsonl", ".jsonl.gz"))):
+        raise ValueError(f"output is {output}; expected a name ending in .jsonl or .jsonl.gz")
+    return check_file(output, force)
+
+
+def write_chats(rows: Iterable[dict[str, Any]], output: Path) -> int:
+    """Write conversations as chat JSONL, gzipped if the name ends in ``.gz``, and return their number."""
+    count = replaced = 0
+    with _open_output(output) as file:
+        for row in rows:
+            text, nulls = strict_json(_without_none(row))
+            file.write(f"{text}\n")
+            count += 1
+            replaced += nulls
+    if replaced:
+        logging.getLogger("turnlens").warning("wrote null for %d numbers that JSON does not know (NaN, …)", replaced)
+    return count
+
+
+@contextmanager
+def _open_output(path: Path) -> Iterator[TextIO]:
+    with path.open("wb") as raw:
+        if path.suffix == ".gz":
+            # no time or name inside, so that the same conversations give the same bytes
+            packed = gzip.GzipFile("", "wb", _COMPRESSION_LEVEL, raw, mtime=0)
+            with packed, io.TextIOWrapper(packed, "utf-8", newline="\n") as text:
+                yield text
+        else:
+            with io.TextIOWrapper(raw, "utf-8", newline="\n") as text:
+                yield text
+
+
+def _without_none(row: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in row.items() if value is not None}
+    kept["messages"] = [
+        {key: value for key, value in message.items() if value is not None} for message in row["messages"]
+    ]
+    return kept
