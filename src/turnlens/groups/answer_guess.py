@@ -1,7 +1,7 @@
-"""A message is also what its answer says about it: "sorry for the delay" tells what was asked.
+"""Vectors of messages with what their answers tell about them: "sorry for the delay" tells what was asked.
 
 The best linear guess of a message's vector from that of its answer is added to it, so that messages come closer that
-are answered alike. Where answers have nothing to do with what was said, there is nothing to guess.
+are answered alike. Where answers have nothing to do with messages, there is nothing to guess.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class AnswerGuess:
 
     Attributes:
         mean: The mean of the answers (dim,).
-        weights: What answers are multiplied by without it (dim, dim).
+        weights: The factors of answers without it (dim, dim).
     """
 
     mean: FloatArray
@@ -63,7 +63,7 @@ def answers_to(role: IntArray, conversation: IntArray) -> IntArray:
     """The row of the next message of anybody else in the same conversation, -1 for none (n,).
 
     Args:
-        role: Who says each message (n,).
+        role: The role of each message (n,).
         conversation: The conversation of each message, those of one in a row (n,).
     """
     changes = np.append(np.flatnonzero(np.diff(role)) + 1, len(role))
@@ -79,7 +79,7 @@ def fit_answer_guess(vectors: FloatArray, answer: IntArray, usable: BoolArray) -
     Args:
         vectors: The vectors of messages, of length 1, perhaps memory-mapped (n, dim).
         answer: The row of the answer to each, -1 for none (n,).
-        usable: Which of them say anything (n,).
+        usable: The messages that are not empty (n,).
 
     Returns:
         The guess; ``None`` if there are fewer messages with an answer than twice the dimensions, or their answers tell
@@ -96,7 +96,7 @@ def fit_answer_guess(vectors: FloatArray, answer: IntArray, usable: BoolArray) -
         (_fitted(answers[own], messages[own])(answers[other]), messages[other])
         for own, other in ((first, second), (second, first))
     )
-    products = np.sum([((guessed * guessed).sum(), (guessed * said).sum()) for guessed, said in halves], axis=0)
+    products = np.sum([((guessed * guessed).sum(), (guessed * true).sum()) for guessed, true in halves], axis=0)
     slope = min(products[1] / products[0], 1) if products[0] > 0 else 0
     guess = _fitted(answers, messages)
     return AnswerGuess(guess.mean, (slope * guess.weights).astype(np.float32)) if slope > 0 else None

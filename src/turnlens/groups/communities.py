@@ -90,7 +90,7 @@ _LEAST_WITHIN = 1e-4  # mean cosine within a group, so that it can be divided by
 
 
 def merged(sums: FloatArray) -> IntArray:
-    """How parts are grouped when there are 1, 2, … groups, up to as many as parts (parts, parts).
+    """Merge parts into 1, 2, … groups, up to as many as there are parts (parts, parts).
 
     Row c − 1 has the group of each part when there are c groups. A group is named by one of its parts.
 
@@ -123,8 +123,8 @@ def joined(sums: FloatArray, sizes: IntArray, least: float) -> IntArray:
 
     Args:
         sums: The sum of the vectors of each part, each of length 1 (parts, dim).
-        sizes: How many vectors each part has (parts,).
-        least: How alike two groups must be: from 0, as most parts are to the third that is most like them, to 1,
+        sizes: The number of vectors of each part (parts,).
+        least: The likeness that two groups need: from 0, as most parts are to the third that is most like them, to 1,
             as a group is to itself. Among few parts the third may be far away: 0 is at least the mean cosine of all.
     """
     sums, sizes = np.array(sums, np.float64), np.array(sizes, np.float64)

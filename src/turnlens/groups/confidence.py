@@ -1,4 +1,4 @@
-"""How far the group that neighbours vote for can be trusted, learned without labels."""
+"""The confidence in the group that neighbours vote for, calibrated without labels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Voters:
     Attributes:
         vectors: The vectors, of length 1 (m, dim).
         ids: The group of each, -1 for none (m,).
-        count: How many of the nearest vote.
+        count: The number of nearest vectors that vote.
         groups: The ids of the groups, sorted (groups,).
         means: Their means, of length 1 (groups, dim).
         usual: The mean cosine of the vectors of each group with its mean (groups,).

@@ -64,7 +64,7 @@ def fit_groups(
     Args:
         vectors: The vectors of the sample, of length 1 (s, dim).
         neighbours: The neighbours of each of them, among the sample.
-        settings: How groups are made.
+        settings: The settings of the groups.
         canned: The canned text of each, each of which is a group; -1 for none (s,).
         requests: Their texts, if all of them are requests (s).
     """
@@ -115,7 +115,7 @@ def fit_parts(
         vectors: The vectors of the sample, of length 1 (s, dim).
         neighbours: The neighbours of each of them, in the same part of the sample.
         part: The part of each vector, -1 for those that are to be in no group (s,).
-        settings: How groups are made.
+        settings: The settings of the groups.
         canned: As for `fit_groups` (s,).
         requests: The part of requests, if there is one, and all texts (s).
     """

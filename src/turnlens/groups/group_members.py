@@ -22,7 +22,7 @@ class Members:
     """The most and least typical rows of a group.
 
     Attributes:
-        size: How many rows the group has.
+        size: The number of its rows.
         central: The rows most similar to the group's mean, the most typical first.
         edge: The rows least similar to it, the least typical first.
     """
@@ -101,7 +101,7 @@ _TOLD = 0.7  # of them whose half the others tell, at least: 0.5 is chance
 
 
 def opposite_halves(vectors: FloatArray, answers: FloatArray) -> BoolArray | None:
-    """Which messages of a group are in the second of its moods (n,); ``None`` if it does not have two.
+    """Find the messages of a group that are in the second of two moods (n,); ``None`` if it does not have two.
 
     Args:
         vectors: The vectors of its messages, of length 1 (n, dim).
@@ -134,7 +134,7 @@ def _means(vectors: FloatArray, second: BoolArray) -> FloatArray:
 
 
 def _told(vectors: FloatArray, second: BoolArray) -> float:
-    """How often a vector is nearer to the mean of the others in its half than to that of the other half.
+    """Return the share of vectors that are nearer to the mean of the others in their half than to the other mean.
 
     The mean of the two halves; 0 if one of them has a single vector at most.
     """

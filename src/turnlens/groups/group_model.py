@@ -59,7 +59,7 @@ class Basis:
         vectors: The vectors of the sample, of length 1, float16 (s, dim).
         role: The role of each, an index of ``roles`` (s,).
         roles: The roles that have groups of their own; ``None`` stands for all others.
-        encoder: Where the encoder of the vectors was loaded from.
+        encoder: The place that the encoder of the vectors was loaded from.
         digest: A hash of it, see `StoreEncoder.digest`.
         history: The vectors include the messages before them, see `add_history`.
         context: The projection of the vectors; ``None`` where there were too few messages to learn it.

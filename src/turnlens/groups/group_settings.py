@@ -1,4 +1,4 @@
-"""How groups are made."""
+"""The settings of groups."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ Granularity = Literal["coarse", "medium", "fine"]
 
 @dataclass(frozen=True)
 class GroupSettings:
-    """How groups are made.
+    """The settings of groups.
 
     Attributes:
         sample: The most vectors that groups are fitted to; all others are assigned to these groups.
-        neighbours: How many nearest vectors each vector is joined with, and how many vote on its group. By default a
-            third of the square root of the number of vectors in the sample, from 5 to 30.
-        granularity: How fine the groups are: ``"coarse"``, ``"medium"`` or ``"fine"``, or about how many there are of
+        neighbours: The number of nearest vectors that each is joined with, and that vote on its group. By default
+            a third of the square root of the number of vectors in the sample, from 5 to 30.
+        granularity: The fineness of the groups: ``"coarse"``, ``"medium"`` or ``"fine"``, or about how many there are of
             each role.
         least_share: Groups with a smaller share of the sample are dropped.
-        history: Group messages together with what was said before them, see `add_history`.
+        history: Group messages together with the messages before them, see `add_history`.
         role: Who asks; by default the role that opens most conversations. Each role that takes part in most
             conversations, and this one in any case, has groups of its own.
         seed: Seed of the sample and of everything random.
@@ -47,5 +47,5 @@ class GroupSettings:
             raise ValueError(f"least_share must be from 0 to below 1, got {self.least_share}")
 
     def neighbours_among(self, count: int) -> int:
-        """How many neighbours each vector has in a sample of this size."""
+        """Return the number of neighbours of each vector in a sample of this size."""
         return self.neighbours or min(max(round(sqrt(count) / 3), 5), 30)

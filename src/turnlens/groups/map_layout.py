@@ -51,7 +51,7 @@ def layout(neighbours: np.ndarray, seed: int, former: FloatArray | None = None) 
 
 
 def _with_new(former: FloatArray, neighbours: np.ndarray, seed: int) -> FloatArray:
-    """Where all vectors start: new ones between the nearest of their neighbours that have a place (s, 2)."""
+    """Return the places where vectors start: new ones between the nearest of their neighbours that have one (s, 2)."""
     places = np.array(former, np.float64)
     middle, width = np.nanmean(places, axis=0), np.nanmax(places) - np.nanmin(places)
     new = missing = np.flatnonzero(np.isnan(places[:, 0]))

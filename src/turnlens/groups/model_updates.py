@@ -1,7 +1,7 @@
-"""Groups of a sample as a store remembers them.
+"""Updates of the groups of a sample when data grow.
 
-They are unchanged as long as the data are. What is new joins them, as long as it is little and like what there was; or
-else groups are found anew, and matched to the former ones.
+Groups are unchanged as long as the data are. New texts join them, as long as they are few and like the former ones; or
+else groups are fitted anew, and matched to the former ones, whose ids they keep.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ def update_model(
     requests: tuple[int, Sequence[str]] | None = None,
     in_any_part: np.ndarray | None = None,
 ) -> GroupModel:
-    """The groups of a sample; those that match former groups get their ids.
+    """Group a sample, or update its former groups; groups that match former ones get their ids.
 
     Args:
         keys: The hash of each text of the sample, sorted (s,).
         vectors: The vectors of these texts, of length 1 (s, dim).
         neighbours: The neighbours of each vector, in the same part of the sample.
         part: The part of each vector, each of which has groups of its own; -1 for no group (s,).
-        settings: How groups are made.
-        former: The memory of an earlier sample.
+        settings: The settings of the groups.
+        former: The groups of an earlier sample.
         canned: The canned text of each, each of which is a group; -1 for none (s,).
         requests: The part of requests, if there is one, and all texts (s).
         in_any_part: The hashes that each text has in any part, since what has changed its part is not new (s, parts);
@@ -84,7 +84,7 @@ def update_model(
 
 
 def _same(rows: IntArray, others: IntArray) -> bool:
-    """Whether neighbours are the same, apart from the few that rounding exchanges on another machine."""
+    """Return true if neighbours are the same, but for the few that rounding exchanges on another machine."""
     return rows.shape == others.shape and float((rows == others).mean()) > 0.99
 
 
@@ -105,9 +105,9 @@ def _joined(
     settings: GroupSettings,
     canned: IntArray | None,
 ) -> IntArray | None:
-    """The fine group of each text after others have joined those that were there in the same part (s,).
+    """Return the fine group of each text after new ones have joined the former ones in the same part (s,).
 
-    ``None`` if enough for a group of its own is more like each other than like what there was.
+    ``None`` if enough new texts for a group of their own are more like each other than like the former ones.
     """
     fine = known.copy()
     for value in np.unique(part[part >= 0]):
@@ -180,7 +180,7 @@ def _coarse_ids(
 
 
 def _is_kept(fine: StoredGroup, former: GroupModel) -> bool:
-    """Whether a user decided where a fine group belongs."""
+    """Return true if a user decided the coarse group of a fine one."""
     parent = former.groups.get(fine.parent) if fine.parent is not None else None
     return fine.pinned or (parent is not None and parent.pinned)
 

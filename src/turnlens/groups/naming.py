@@ -1,4 +1,4 @@
-"""Naming groups by a sentence: the most typical of their messages, without what is said only here or only in passing.
+"""Naming groups by a sentence: the most typical of their messages, without rare words and greetings.
 
 Candidates are the clauses, and runs of clauses, of the messages nearest to the middle of a group. They gain by the
 words that the group has and others have not, and lose by words that few of the group's messages have, and by being cut
@@ -52,7 +52,7 @@ class _Words:
     Attributes:
         everywhere: In all groups.
         within: In each group.
-        sizes: How many texts each group has (groups,).
+        sizes: The number of texts of each group (groups,).
         asides: Words that often make up a clause by themselves, such as greetings.
     """
 
@@ -82,7 +82,7 @@ def name_sentences(
         texts: The texts, each once (n).
         vectors: Their vectors, of length 1 (n, dim).
         labels: The group of each text, from 0 on, -1 for none (n,).
-        wanted: Which groups to name (groups,); by default all.
+        wanted: The groups to name (groups,); by default all.
     """
     if wanted is not None and not wanted.any():
         return [""] * len(wanted)
@@ -127,7 +127,7 @@ def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) 
 
 
 def _telling(words: _Words, group: int) -> dict[str, float]:
-    """How well each word of a group tells it from the others, 0 or more."""
+    """Weigh each word of a group by how well it tells it from the others, 0 or more."""
     size, others = int(words.sizes[group]), int(words.sizes.sum() - words.sizes[group])
     weights = {}
     for word, count in words.within[group].items():
@@ -189,7 +189,7 @@ def _clauses(text: str) -> Iterator[_Clause]:
 
 
 def _without_asides(text: str, asides: frozenset[str]) -> str:
-    """The text without words at its beginning that are said in passing, if at least two words are left."""
+    """Remove greetings and the like from the beginning of a text, if at least two words are left."""
     while True:
         first = TOKEN.search(text)
         if first is None or first[0].lower() not in asides or len(tokens_of(text)) < 3:

@@ -52,7 +52,7 @@ def nearest(
     Args:
         vectors: The vectors, of length 1 (n, dim), perhaps memory-mapped.
         fitted: The fitted vectors, of length 1 and distinct (m, dim).
-        count: How many neighbours to find; there are fewer if there are not enough fitted vectors.
+        count: The number of neighbours; there are fewer if there are not enough fitted vectors.
         advance: Called with numbers of vectors that are done.
         members: The rows of the vectors whose neighbours are wanted; by default all.
     """
@@ -103,7 +103,7 @@ def nearest_within(
         vectors: The vectors, of length 1 (n, dim), perhaps memory-mapped.
         sample: The rows of the sampled vectors (m,).
         part: The part of each vector (n,).
-        count: How many neighbours to find, fewer than there are sampled vectors.
+        count: The number of neighbours, fewer than there are sampled vectors.
         advance: Called with numbers of vectors that are done.
     """
     neighbours = Neighbours(
@@ -129,7 +129,7 @@ _ROWS_AT_ONCE = 65536
 def vote(neighbours: Neighbours, labels: IntArray, least_cosine: float | FloatArray = -1.0) -> IntArray:
     """The group of most of the nearest vectors, weighted by cosine; -1 if no group gets enough votes.
 
-    A fitted vector or its copy stays in the group that it has, unless it is lonely or no group gets enough votes.
+    A fitted vector or its copy stays in the group that it has, unless it is an outlier or no group gets enough votes.
 
     Args:
         neighbours: The neighbours of n vectors among m fitted ones.
@@ -180,7 +180,7 @@ def centroids_of(vectors: FloatArray, ids: IntArray) -> dict[int, FloatArray]:
 
 
 def outlier_cosine(cosines: FloatArray, tail: float = 4.0) -> float:
-    """The cosine with the nearest neighbour below which a vector is unlike all others.
+    """Return the cosine with the nearest neighbour below which a vector is an outlier.
 
     It is ``tail`` robust deviations below the median, where a bell-shaped distribution has few values.
 

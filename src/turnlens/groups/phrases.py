@@ -35,7 +35,7 @@ _MOST_PHRASES = 50_000
 _LONGEST_TEXT = 4000  # characters
 _LEAST_SHARE = 0.05  # of a group's texts, in which a phrase must occur to name the group
 _LEAST_TEXTS = 3  # of the group that must have it, or all if it has fewer: it may be somebody's name or number
-_COMMON = 0.05  # a word that so many texts of a group have is common in it; common in most groups, it says nothing
+_COMMON = 0.05  # a word that so many texts of a group have is common in it; common in most groups, it is a stop word
 _TIMES = 2  # as frequent as in all other groups, a phrase must be in a group
 _AS_ITS_OWN = 2  # texts of other groups that a phrase counts as having, as much like the group as its own texts
 _LEAST_ALIKE = 0.05  # texts of a group are with it, by cosine, so that one that is like all others divides by something
@@ -73,7 +73,7 @@ def phrases_of_text(text: str) -> list[str]:
 
 
 def phrases_in(texts: Sequence[str]) -> tuple[Any, list[str]]:
-    """Which phrases each text has (texts, phrases), and the phrases.
+    """Count phrases: those that each text has (texts, phrases), and the phrases.
 
     Raises:
         ValueError: No text has any word.
@@ -99,7 +99,7 @@ def name_phrases(
             all are in one.
         count: The most phrases for a group.
         vectors: The vectors of the texts, of length 1 (n, dim); without them, only words are counted.
-        counted: What counts phrases, such as a cached `phrases_in` where the same texts have several groupings.
+        counted: Counts phrases, such as a cached `phrases_in` where the same texts have several groupings.
     """
     groups = int(np.max(labels, initial=-1)) + 1
     kept = np.flatnonzero(labels >= 0)
@@ -115,16 +115,16 @@ def name_phrases(
     total = np.asarray(counts.sum(0)).ravel()
     common = counts.multiply(1 / sizes[:, None]) >= _COMMON
     parts = np.zeros(groups, np.int64) if parts is None else parts
-    says_in = {part: _saying(common[parts == part], phrases) for part in np.unique(parts).tolist()}
+    distinctive_in = {part: _distinctive(common[parts == part], phrases) for part in np.unique(parts).tolist()}
     centred = None if vectors is None else _without_means(vectors[kept], parts[labels[kept]])
     best = []
     for group in range(groups):
-        says = says_in[int(parts[group])]
+        distinctive = distinctive_in[int(parts[group])]
         own = counts[group]
         share = own.data / sizes[group]
         others = total[own.indices] - own.data
         elsewhere = (others + 0.5) / (len(kept) - sizes[group] + 1)
-        tells = says[own.indices] & (share >= _TIMES * elsewhere)
+        tells = distinctive[own.indices] & (share >= _TIMES * elsewhere)
         words = np.where(tells, share * np.log(share / elsewhere), -1)
         scores = words
         if centred is not None:
@@ -138,11 +138,11 @@ def name_phrases(
     return best
 
 
-def _saying(common: Any, phrases: Sequence[str]) -> BoolArray:
-    """Which phrases neither begin nor end with a word that is common in most of some groups (phrases,).
+def _distinctive(common: Any, phrases: Sequence[str]) -> BoolArray:
+    """Find the phrases that neither begin nor end with a word that is common in most of some groups (phrases,).
 
     Args:
-        common: Which phrases are common in which of the groups (groups, phrases), sparse.
+        common: The phrases that are common in each of the groups (groups, phrases), sparse.
         phrases: The phrases.
     """
     times = np.asarray(common.sum(0)).ravel()
@@ -159,14 +159,14 @@ def _without_means(vectors: FloatArray, parts: IntArray) -> FloatArray:
 
 
 def _alike(present: Any, vectors: FloatArray, member: BoolArray, phrases: IntArray, others: FloatArray) -> FloatArray:
-    """How much the texts outside a group that have a phrase are like the group, from 0 to 1 as its own are (m,).
+    """Measure the likeness to a group of the texts outside it that have a phrase, from 0 to 1 as its own (m,).
 
     Args:
-        present: Which phrases each text has (n, phrases), sparse.
+        present: The phrases of each text (n, phrases), sparse.
         vectors: The vectors of the texts (n, dim).
-        member: Which texts are in the group (n,).
+        member: The texts in the group (n,).
         phrases: The columns of the phrases that are asked about (m,).
-        others: How many texts outside the group have each of these (m,).
+        others: The number of texts outside the group that have each of these (m,).
     """
     cosines = (vectors @ vectors[member].mean(0)).astype(np.float32)
     own = max(cosines[member].mean(), _LEAST_ALIKE)
@@ -199,7 +199,7 @@ def _best(candidates: Mapping[str, tuple[float, float]], count: int) -> list[str
 
 
 def _overlap(phrase: str, other: str) -> bool:
-    """Whether two phrases say nearly the same: one contains the other, or they share two CJK characters."""
+    """Return true if two phrases mean nearly the same: one contains the other, or they share two CJK characters."""
     if phrase in other or other in phrase:
         return True
     return any(IS_CJK.match(pair) and pair in other for pair in map("".join, pairwise(phrase)))

@@ -72,7 +72,7 @@ def group_vectors(
     Args:
         vectors: The vectors, of length 1 (n, dim), perhaps memory-mapped.
         texts: A text for each, by whose hash the sample is chosen (n).
-        settings: How groups are made.
+        settings: The settings of the groups.
         former: The groups before data grew, which keep their ids.
         known: The neighbours, if they have been computed before.
         parts: The parts that have groups of their own; by default, all is one part.

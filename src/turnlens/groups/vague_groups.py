@@ -1,11 +1,11 @@
-"""Groups of requests that name no matter, such as praise or anger about everything, are none.
+"""Dissolve groups of requests that don't name a topic, such as praise or anger about everything.
 
-A message names the matter of its group if one of its words is said mostly there: by how much more likely a message with
-this word is to be in the group than any message is, on a scale from 0 to 1, where 1 is a word that is said nowhere else
+A message names the topic of its group if one of its words is mostly there: by how much more likely a message with this
+word is to be in the group than any message is, on a scale from 0 to 1, where 1 is a word that is nowhere else
 (normalised pointwise mutual information given the word). The message itself does not count, and a word weighs less the
 fewer other messages have it. While the mean of this is too low in some group, the lowest is dissolved: each of its
-messages goes to the most alike of the groups whose matter its words name, or else to none. So a group that says
-briefly what a larger one says joins it.
+messages goes to the most alike of the groups whose topic its words name, or else to none. So a group that means the
+same as a larger one in fewer words joins it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SEVERAL = 2  # messages that have a word, at least
 
 
 def dissolve_vague_groups(labels: IntArray, vectors: FloatArray, texts: Sequence[str]) -> IntArray:
-    """The group of each request (n,), numbered from 0 on, after those that name no matter are dissolved; -1 for none.
+    """Dissolve groups of requests that don't name a topic: the group of each request (n,), from 0 on; -1 for none.
 
     Args:
         labels: The group of each, numbered from 0 on, -1 for none (n,).
@@ -58,10 +58,10 @@ def dissolve_vague_groups(labels: IntArray, vectors: FloatArray, texts: Sequence
 
 
 def _told(words: Any, labels: IntArray) -> FloatArray:
-    """How well the most telling word of each request tells each group, from 0 to 1 (n, groups).
+    """Return the weight of the most distinctive word of each request for each group, from 0 to 1 (n, groups).
 
     Args:
-        words: Which words each has, sparse (n, words).
+        words: The words of each, sparse (n, words).
         labels: As for `dissolve_vague_groups`, each group with at least one request (n,).
     """
     inside = np.flatnonzero(labels >= 0)

@@ -12,10 +12,13 @@ import threading
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from turnlens._utils.progress import progress_of
 from turnlens._utils.registries import require
 from turnlens.data.conversation_source import ConversationSource
+from turnlens.data.conversations import read_conversations
 from turnlens.groups.group_settings import Granularity, GroupSettings
 from turnlens.page.live_report import LiveReport
 from turnlens.report.building import build_report, open_store
@@ -25,6 +28,8 @@ from turnlens.store import ConversationStore
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+
+    from turnlens.store.opening import Encoder
 
 _SECONDS_TO_STOP = 5
 
@@ -156,11 +161,23 @@ def explore(
         The running `Explorer`, with a ``url`` for a browser and a method ``stop()``.
     """
     settings = GroupSettings(granularity=granularity, history=history, role=role)
-    store, temporary = open_store(data, encoder)
+    store, temporary = open_store(data, encoder), None
+    if store is None:
+        store, temporary = _temporary_store(data, encoder)
     report = build_report(store, seed=seed, settings=settings, seeds=seeds)
     explorer = Explorer(store, report, port, in_notebook=True)
     explorer.temporary = temporary
     return explorer.start()
+
+
+def _temporary_store(data: ConversationSource, encoder: Encoder) -> tuple[ConversationStore, tempfile.TemporaryDirectory[str]]:
+    """Put conversations into a temporary store, whose folder must be kept as long as the store is used."""
+    conversations = read_conversations(data)
+    folder = tempfile.TemporaryDirectory(prefix="turnlens-")
+    store = ConversationStore.open(Path(folder.name) / "store", encoder=encoder)
+    with progress_of("embedding conversations", len(conversations)) as advance:
+        store.add(conversations, progress=advance)
+    return store, folder
 
 
 def open_browser(url: str, opener: Callable[[str], Any] = webbrowser.open) -> bool:

@@ -51,8 +51,8 @@ def analyse(
     Args:
         corpus: The corpus.
         boilerplate: The boilerplate of each message.
-        speakers: Who asks, and whose messages are grouped apart.
-        settings: How groups are made.
+        speakers: The asker, and the parts that are grouped apart.
+        settings: The settings of the groups.
         models: The groups of the corpus before it grew, which keep their ids and names.
         former: A report on the same data; what it holds besides groups is not computed again.
         naming: Names new groups, see `turnlens.report.build_report`.

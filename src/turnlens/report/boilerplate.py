@@ -1,10 +1,10 @@
-"""Boilerplate, which nobody said: signatures, quoted mail, disclaimers, and what stands in for personal data.
+"""Boilerplate: signatures, quoted mail, disclaimers, automatic replies, and placeholders of personal data.
 
 Nothing depends on a language. Boilerplate are sentences at the beginning or the end of messages that one role repeats
 in many conversations, beside many other texts and hardly ever by themselves; lines that quote (``>``); all from a line
 of dashes (``--``) on, by which mail programs set off signatures; and automatic replies: long messages that are, word
 for word, the first answer in many conversations. What a form has one choose from is repeated like a signature; that it
-is a request is told by its answers (`turnlens.report.boilerplate`).
+is a request is told by its answers.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from turnlens.report.corpus import Corpus, mapped
 _MORE = 0.15  # so much higher must the mean cosine of its answers be than both others
 _LEAST_ANSWERS = 5  # answers to a sentence
 _MOST = 64  # answers to a sentence that are compared
-_OTHERS = 4000  # messages among which the one is looked for that says the same beside it
+_OTHERS = 4000  # messages among which the one with the nearest rest is looked for
 
-Sentence = tuple[int, str]  # the role that says it, and its letters
+Sentence = tuple[int, str]  # its role, and its letters
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def find_boilerplate(
 
 
 def _struck(own: Sequence[_Piece], quoted: Sequence[tuple[int, int]], speaker: int, repeated: set[Sentence]) -> Spans:
-    """What is struck of one text: quotes, and repeated sentences from either end on."""
+    """Return the boilerplate of one text: quotes, and repeated sentences from either end on."""
     struck = set(quoted)
     for ordered in (own, own[::-1]):
         for start, end, key in ordered:

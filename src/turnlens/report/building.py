@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from turnlens._utils.progress import note, progress_of
+from turnlens._utils.progress import note
 from turnlens.data.conversation_source import ConversationSource
-from turnlens.data.conversations import read_conversations
 from turnlens.groups.group_model import GroupModels, are_stored, read_models, write_models
 from turnlens.groups.group_settings import GroupSettings
 from turnlens.report.boilerplate import Spans, find_boilerplate
@@ -49,7 +48,7 @@ def build_report(
     Args:
         store: The store.
         seed: Seed of the sample that groups are fitted to, of the groups, and of the map.
-        settings: How groups are made; their own seed is replaced by ``seed``.
+        settings: The settings of the groups; their own seed is replaced by ``seed``.
         former: An earlier report on the same store, for example from before an edit of groups. Whatever has not changed
             since is taken from it.
         naming: Names new groups from their phrases and the texts of their central members.
@@ -83,7 +82,7 @@ def report_in_memory(
     Args:
         data: The conversations, as `turnlens.read_conversations` reads them.
         encoder: The encoder, its folder or its Hub name; ``None`` for the default encoder.
-        settings: How groups are made.
+        settings: The settings of the groups.
         naming: As for `build_report`.
         seeds: As for `build_report`.
 
@@ -96,33 +95,17 @@ def report_in_memory(
         return _Builder(corpus, settings, naming, page=False).report(None, seeds or {})
 
 
-def is_store(data: ConversationStore | ConversationSource) -> bool:
-    """Return true for a store or its folder, and false for conversations."""
-    return isinstance(data, ConversationStore) or (isinstance(data, str | os.PathLike) and not Path(data).is_file())
-
-
-def open_store(
-    data: ConversationStore | ConversationSource, encoder: Encoder
-) -> tuple[ConversationStore, tempfile.TemporaryDirectory[str] | None]:
-    """Open a store, or put conversations into a temporary one.
+def open_store(data: ConversationStore | ConversationSource, encoder: Encoder) -> ConversationStore | None:
+    """Open a store; ``None`` for conversations.
 
     Args:
-        data: A store or its folder; or conversations, as `turnlens.read_conversations` reads or gives them.
-        encoder: The encoder, its folder or its Hub name; by default that of the store, or the default encoder.
-
-    Returns:
-        The store and, if it is temporary, its folder, which must be kept as long as the store is used.
+        data: A store or its folder; or conversations, as `turnlens.read_conversations` reads them.
+        encoder: The encoder, its folder or its Hub name; by default that of the store.
     """
     if isinstance(data, ConversationStore):
-        return data, None
-    if is_store(data):
-        return ConversationStore.open(str(data), encoder=encoder, create=False), None
-    conversations = read_conversations(data)
-    folder = tempfile.TemporaryDirectory(prefix="turnlens-")
-    store = ConversationStore.open(Path(folder.name) / "store", encoder=encoder)
-    with progress_of("embedding conversations", len(conversations)) as advance:
-        store.add(conversations, progress=advance)
-    return store, folder
+        return data
+    is_folder = isinstance(data, str | os.PathLike) and not Path(data).is_file()
+    return ConversationStore.open(data, encoder=encoder, create=False) if is_folder else None
 
 
 class _Builder:
@@ -130,7 +113,7 @@ class _Builder:
 
     Args:
         corpus: The corpus.
-        settings: How groups are made.
+        settings: The settings of the groups.
         naming: As for `build_report`.
         page: As for `build_report`.
         path: The store's folder; ``None`` for a corpus in memory.

@@ -13,7 +13,7 @@ from turnlens._utils.vectors import BoolArray
 from turnlens.data.conversation_source import ConversationSource
 from turnlens.groups.group_model import Kind
 from turnlens.groups.group_settings import Granularity, GroupSettings
-from turnlens.report.building import build_report, is_store, open_store, report_in_memory
+from turnlens.report.building import build_report, open_store, report_in_memory
 from turnlens.report.report import Group, Report
 from turnlens.report.seed_groups import Seeds
 from turnlens.report.summary import Period, summary_table
@@ -119,8 +119,8 @@ def cluster(
         seeds: Groups that you know: a name, and a sentence or a list of examples, for each. The groups of messages that
             the examples fall into get that name; where examples of several names fall into one group, its messages go
             to the nearest of them. The others are grouped as always. The store keeps it.
-        history: Group messages together with what was said before them, see `add_history`.
-        granularity: How fine the groups are: ``"coarse"``, ``"medium"`` or ``"fine"``, or about how many to find of
+        history: Group messages together with the messages before them, see `add_history`.
+        granularity: The fineness of the groups: ``"coarse"``, ``"medium"`` or ``"fine"``, or about how many to find of
             each role.
         sample: The most messages or conversations that groups are fitted to; all others are assigned to these groups.
         seed: Seed of the sample, the groups and the map.
@@ -142,9 +142,9 @@ def cluster(
     if level == "conversation" and role is not None:
         raise ValueError("role chooses messages: it cannot be combined with level='conversation'")
     settings = GroupSettings(sample=sample, granularity=granularity, history=history, role=role, seed=seed)
-    if is_store(data):
-        store, _ = open_store(data, encoder)
-        report = build_report(store, seed=seed, settings=settings, naming=naming, seeds=seeds, page=False)
-    else:
+    store = open_store(data, encoder)
+    if store is None:
         report = report_in_memory(data, encoder, settings, naming, seeds)
+    else:
+        report = build_report(store, seed=seed, settings=settings, naming=naming, seeds=seeds, page=False)
     return Groups(report, level, role)

@@ -1,4 +1,4 @@
-"""What goes wrong in conversations, without labels: the asker comes back with the same request, or waits."""
+"""Signals of failure in conversations, without labels: the asker repeats a request after an answer, or waits."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _FARTHEST = 10  # requests between a request and its repetition
 def signals(corpus: Corpus, vectors: Vectors, asks: BoolArray, is_request: BoolArray) -> dict[str, np.ndarray]:
     """Numbers of each conversation (m,): repeats, and wait if times are known; none if nobody is known to ask.
 
-    ``repeats`` is 1 where a request says again, after an answer, what an earlier one has said, else 0. ``wait`` is
+    ``repeats`` is 1 where a request repeats an earlier one after an answer, else 0. ``wait`` is
     the longest time that the asker waited for an answer, in minutes, NaN where it is not known.
 
     Args:
         corpus: The conversations.
         vectors: Vectors of the messages that tell whether two are about the same, of length 1 (n, dim).
-        asks: Which messages are of who asks (n,).
-        is_request: Which messages are requests (n,).
+        asks: The messages of the asker (n,).
+        is_request: The messages that are requests (n,).
     """
     if not is_request.any():
         return {}

@@ -24,9 +24,9 @@ from turnlens.report.speakers import Speakers
 _LEAST = 30  # requests that differ; fewer are not grouped apart
 _FIRST = 0.5  # of the nearest messages of a later request open their conversations, at least
 # A courtesy is shorter than the messages of its role (medians); or it opens far fewer conversations than all of them
-# and closes many more. What is all that somebody says is none.
+# and closes many more. The only message of a role is none.
 _SHORTER, _OPENS, _CLOSES, _ALONE = 0.7, 0.25, 2.0, 0.5
-_VARIED, _NEXT = 0.25, 0.7  # or it says the same again and again, and what its speaker says next is longer
+_VARIED, _NEXT = 0.25, 0.7  # or its texts are few, and the next messages of its speakers are longer
 # Of what is no courtesy, requests come first: less than half as often as average, and it only fills in details.
 _COMES_FIRST = 0.5
 
@@ -34,16 +34,16 @@ _COMES_FIRST = 0.5
 def requests_of(
     corpus: Corpus, vectors: Vectors, speakers: Speakers, settings: GroupSettings, former: GroupModel | None = None
 ) -> tuple[BoolArray, GroupModel | None]:
-    """Which messages are requests (n,); none if nobody is known to ask, or too few differ.
+    """Find the messages that are requests (n,); none if nobody is known to ask, or too few differ.
 
-    The groups of all that the asker says come with them, to be remembered.
+    The groups of all messages of the asker come with them, to be kept.
 
     Args:
         corpus: The conversations.
-        vectors: The vectors of messages that groups are found in, of length 1 (n, dim).
-        speakers: Who asks.
-        settings: How groups are made; these are as fine as the data suggest.
-        former: The groups of all that the asker said before the data grew.
+        vectors: The vectors of messages that are grouped, of length 1 (n, dim).
+        speakers: The asker.
+        settings: The settings of the groups; these are as fine as the data suggest.
+        former: The groups of all messages of the asker before the data grew.
     """
     is_request = np.zeros(len(corpus.texts), bool)
     if speakers.asker is None:
@@ -60,8 +60,8 @@ def requests_of(
     model = update_model(keys[sample], fitted, among, one_part, medium, former)
     groups = np.full(len(is_request), -1, np.int64)
     groups[rows] = vote(near, model.fine, outlier_cosine(among.cosines[:, 0]))
-    said = [corpus.texts[row] for row in rows.tolist()]
-    groups[rows] = split_from_canned(groups[rows], canned_among(said, settings.least_share), sample, near)
+    texts = [corpus.texts[row] for row in rows.tolist()]
+    groups[rows] = split_from_canned(groups[rows], canned_among(texts, settings.least_share), sample, near)
     left = rows[~np.isin(groups[rows], list(moves_among(groups, corpus, speakers)))]
     first = left[np.unique(corpus.conversation[left], return_index=True)[1]]
     if len({corpus.texts[row] for row in first.tolist()}) >= _LEAST:
@@ -73,16 +73,16 @@ def requests_of(
 
 
 def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int]:
-    """The groups that are mere moves, of those in which all messages are in one part.
+    """Find the groups of mere moves, among those whose messages are all in one part.
 
     Moves are courtesies, such as greetings, thanks and assent. Those of the asker are also the details that others ask
-    for, such as names, days and numbers: unlike requests, they are seldom the first thing said after the courtesies.
-    Once requests are known, all else that the asker says is a move.
+    for, such as names, days and numbers: unlike requests, they seldom come first after the courtesies. Once requests
+    are known, all other messages of the asker are moves.
 
     Args:
         groups: The group of each message, -1 for none (n,).
         corpus: The messages.
-        speakers: Whose messages are grouped apart.
+        speakers: The parts that are grouped apart.
     """
     lengths = np.asarray([len(text) for text in corpus.texts])
     first, last, following = _in_role(corpus, lengths)
@@ -109,17 +109,17 @@ def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int
             moves.add(id)
         elif speakers.asker is not None and part.role == speakers.asker:
             asked.append(id)
-    said = np.flatnonzero(np.isin(groups, asked))
+    messages = np.flatnonzero(np.isin(groups, asked))
     starts = np.zeros(len(groups), bool)
-    starts[said[np.unique(corpus.conversation[said], return_index=True)[1]]] = True
-    usual = starts[said].mean() if len(said) else 0.0
+    starts[messages[np.unique(corpus.conversation[messages], return_index=True)[1]]] = True
+    usual = starts[messages].mean() if len(messages) else 0.0
     return moves | {id for id in asked if starts[groups == id].mean() < _COMES_FIRST * usual}
 
 
 def _in_role(corpus: Corpus, lengths: IntArray) -> tuple[BoolArray, BoolArray, IntArray]:
-    """Which messages are the first, and which the last, of their role in their conversation (n,).
+    """Find the first and the last messages of each role in each conversation (n,).
 
-    And the length of what the same role says next in it, 0 if it says nothing more (n,).
+    And the length of the next message of the same role there, 0 if there is none (n,).
     """
     order = np.lexsort((np.arange(len(lengths)), corpus.role, corpus.conversation))
     same = (np.diff(corpus.conversation[order]) == 0) & (np.diff(corpus.role[order]) == 0)

@@ -1,4 +1,4 @@
-"""A user's changes of groups: renaming, merging, splitting and moving them. They are kept in the store's folder.
+"""A user's edits of groups: renaming, merging, splitting and moving them. They are kept in the store's folder.
 
 The next report shows the changes (`turnlens.report.build_report`, quickly with ``former``), and so do later reports
 when data has been added.
@@ -86,13 +86,13 @@ def split(store: StorePath, kind: Kind, group: int) -> list[int]:
 
 
 def move(store: StorePath, kind: Kind, group: int, aside: bool) -> None:
-    """List a group with what is said along the way, or with the requests.
+    """List a group apart from the requests, or with them.
 
     Args:
         store: The folder of the store.
         kind: ``"message"`` or ``"conversation"``.
         group: Its id.
-        aside: Whether it is said along the way.
+        aside: List it apart from the requests.
 
     Raises:
         ValueError: There is no such group.
@@ -103,7 +103,7 @@ def move(store: StorePath, kind: Kind, group: int, aside: bool) -> None:
 
 
 def restore(store: StorePath, kind: Kind, former: GroupModel) -> None:
-    """Take back what was changed since a memory of groups was read.
+    """Undo all changes since the groups were read.
 
     Raises:
         ValueError: The data has changed since.
@@ -120,13 +120,13 @@ def restore(store: StorePath, kind: Kind, former: GroupModel) -> None:
 def edit_groups(
     store: StorePath, kind: Kind, groups: Sequence[int], change: Callable[[GroupModel], GroupModel]
 ) -> None:
-    """Change what a store remembers about its groups.
+    """Change the groups of a store.
 
     Args:
         store: The folder of the store.
         kind: ``"message"`` or ``"conversation"``.
         groups: The ids of groups that there must be.
-        change: Gives the new memory for the former one.
+        change: Returns the new groups for the former ones.
 
     Raises:
         ValueError: There are no groups yet, or not these.

@@ -50,8 +50,8 @@ def describe_groups(
     counted = lru_cache(1)(phrases_in)  # coarse and fine groups of messages have the same texts
     for ids in levels:
         rows = grouping.sample if kind == "message" else _few_of_each(grouping.sample, ids)
-        said = (corpus.texts[row] if kind == "message" else _whole(corpus, row, speakers.asker) for row in rows)
-        texts = [without_placeholders(text) for text in said]
+        whole = (corpus.texts[row] if kind == "message" else _whole(corpus, row, speakers.asker) for row in rows)
+        texts = [without_placeholders(text) for text in whole]
         messages = rows if kind == "message" else _requests(corpus, speakers, rows)
         values = np.unique(ids[rows][ids[rows] >= 0])
         labels = np.where(ids[rows] >= 0, np.searchsorted(values, ids[rows]), -1)
@@ -99,10 +99,10 @@ def _few_of_each(sample: IntArray, ids: IntArray) -> IntArray:
 
 
 def _whole(corpus: Corpus, row: int, role: str | None = None) -> str:
-    """All that is said in a conversation, or what this role says there."""
+    """Return all messages of a conversation, or those of a role, as one text."""
     turns = range(int(corpus.first[row]), int(corpus.first[row] + corpus.turns[row]))
-    said = (corpus.texts[turn] for turn in turns if role in (None, corpus.roles[corpus.role[turn]]))
-    return "\n".join(said)[:_LONGEST_TEXT]
+    texts = (corpus.texts[turn] for turn in turns if role in (None, corpus.roles[corpus.role[turn]]))
+    return "\n".join(texts)[:_LONGEST_TEXT]
 
 
 def name_groups(
@@ -123,7 +123,7 @@ def name_groups(
         level = [id for id, group in groups.items() if (group.parent is None) == is_coarse]
         nameless = [id for id in level if id in members and not groups[id].name]
         taken = [groups[id].name for id in level if groups[id].name]
-        # No sentence says what several finer groups are about; their phrases do.
+        # Phrases name several finer groups together, which no sentence does.
         own = [
             described[id].name if id in described and not (finer[id] > 1 and groups[id].phrases) else ""
             for id in nameless

@@ -17,7 +17,7 @@ from turnlens.report.summary import MOST_VALUES, Z_95, Period, summary_table, wi
 
 _REQUESTS, _WITH_EXAMPLES, _NUMBERS = 20, 10, 4  # that fit on three pages
 _EXAMPLES, _LONGEST = 3, 160  # of each request, and characters of one
-_FEW = 5  # values, of which a mean says little
+_FEW = 5  # values are too few for a mean
 _CHANGES: dict[Period, str] = {
     "half": "from the earlier half of the time to the later",
     "week": "from the week before to the last seven days",
@@ -44,7 +44,7 @@ def write_html_file(report: Report, path: Path, texts: bool = True, period: Peri
         report: The report.
         path: The file.
         texts: Show examples. Without them, groups that no user named are named by their keywords.
-        period: What growth compares, see `summary_table`.
+        period: The times that growth compares, see `summary_table`.
     """
     groups = [group for group in report.groups["message"] if group.level == 1]
     renamed = {group.id for group in groups if group.renamed}
@@ -147,7 +147,7 @@ def _mark_of_change(row: Mapping[str, Any]) -> str:
 
 
 def _mark(low: float, high: float, usual: float) -> str:
-    """Which way an interval is beyond what is usual, if it is."""
+    """Return a mark for an interval that is wholly above or below the usual value."""
     return "▲ " if low > usual else "▼ " if high < usual else ""
 
 

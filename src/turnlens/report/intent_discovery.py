@@ -47,7 +47,7 @@ class DiscoveryResult:
     """Agreement of groups and labels in every run; the figures are means and standard deviations over runs.
 
     Args:
-        labelled: What was grouped.
+        labelled: The texts that were grouped.
         figures: Those of `discovery_figures`, (runs,) each.
         groups: (runs, n) the group of each text, -1 for none.
     """

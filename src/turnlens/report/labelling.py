@@ -1,4 +1,4 @@
-"""Labelling: the groups that were found in some conversations, applied to the messages of others."""
+"""Labelling: the groups of some conversations, applied to the messages of others."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _LEAST_CONFIDENCE = 0.5  # below it, "none of these" is the likelier answer
 
 
 class Labeller:
-    """Gives messages the groups that were found in others, or none of them.
+    """Gives messages the groups of others, or none of them.
 
     Args:
-        model: What a store remembers about groups of messages.
-        basis: What they were fitted to.
+        model: The groups of messages of a store.
+        basis: The vectors that they were fitted to.
         seed: Seed of the calibration.
 
     Attributes:
@@ -52,7 +52,7 @@ class Labeller:
         fine = np.where(np.isin(model.fine, listed), model.fine, -1)
         for role in dict.fromkeys(basis.roles):
             rows = np.flatnonzero([basis.roles[code] == role for code in basis.role])
-            rows = rows[_last_of_each(basis.vectors[rows])]  # what is a request here and an aside there is a request
+            rows = rows[_last_of_each(basis.vectors[rows])]  # what is a request here and a move there is a request
             vectors, ids = basis.vectors[rows].astype(np.float32), fine[rows]
             if len(rows) > 1 and (ids >= 0).any():
                 count = GroupSettings().neighbours_among(len(rows))
@@ -74,7 +74,7 @@ class Labeller:
 
     @staticmethod
     def changed(store: ConversationStore) -> int:
-        """When the groups of a store were last changed, in nanoseconds; 0 if it has none."""
+        """Return the time of the last change of a store's groups, in nanoseconds; 0 if it has none."""
         _, file = _places(store)
         return file.stat().st_mtime_ns if file.is_file() else 0
 
@@ -91,7 +91,7 @@ class Labeller:
 
         Args:
             vectors: The vectors of the messages, of length 1, the messages of one conversation in a row (n, dim).
-            turns: How many messages each conversation has.
+            turns: The number of messages of each conversation.
             roles: The role of each message (n). A role that had no groups of its own gets those of the others that
                 had none, or else any. Where the roles of the groups are opener and others, names become these.
 
@@ -109,8 +109,8 @@ class Labeller:
         if OPENER in self._parts and OPENER not in roles:
             roles = opener_roles(roles, turns)
         if self.basis.answers is not None:
-            _, says = np.unique(np.asarray(roles), return_inverse=True)
-            answer = answers_to(says, np.repeat(np.arange(len(turns)), turns))
+            _, speaker = np.unique(np.asarray(roles), return_inverse=True)
+            answer = answers_to(speaker, np.repeat(np.arange(len(turns)), turns))
             answer[np.asarray(roles, object) != self.basis.asker] = -1
             vectors = AnsweredVectors(vectors, answer, self.basis.answers)[:]
         vectors = self.basis.vectors_of(vectors)
@@ -154,7 +154,7 @@ def label(
     encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
     seed: int = 0,
 ) -> pa.Table:
-    """Give the messages of other conversations the groups that were found before, without finding any anew.
+    """Give the messages of other conversations the groups of before, without finding any anew.
 
     The confidence is calibrated without labels: a fifth of the messages that took part is labelled by groups that are
     found again in the rest, which tells how often the vote of the nearest is right; and each group is hidden in turn,

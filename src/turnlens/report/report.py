@@ -1,4 +1,4 @@
-"""A report, as the explorer shows it: groups, and columns with all that is known of messages and conversations."""
+"""A report: groups, and columns with all that is known of messages and conversations."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ class Group:
         phrases: The phrases that its texts have and others do not have, the most distinctive first.
         parent: The coarse group that a fine group belongs to.
         level: 0 for a coarse group, 1 for a fine one.
-        size: How many members it has.
+        size: The number of its members.
         share: Its share of all conversations, or of all messages of its part, including those in no group.
         central: Its most typical members, at most ten rows; first one of each of its two moods, if it has these.
         edge: Its least typical members, at most ten rows.
         new: It was not there before data grew.
         renamed: A user named it.
         colour: The number of its colour in a palette.
-        role: Whose messages it holds; ``None`` for topics, and for groups of several roles.
+        role: The role of its messages; ``None`` for topics, and for groups of several roles.
         opening: It holds only opening requests of this role.
-        answer: The message by which others answer it most typically; ``None`` for topics, and where nothing follows.
+        answer: Its most typical answer, a row; ``None`` for topics, and where nothing follows.
         move: It keeps a conversation going, such as greetings, thanks, assent, and details that were asked for.
-        aside: A user decided whether it is listed with what is said along the way; ``None`` if nobody did.
+        aside: A user listed it apart from the requests (true) or with them (false); ``None`` if nobody did.
         joins: The larger group of its kind that it is joined with if fewer are wanted; ``None`` if there is none.
-        joined_at: How many groups of its kind there are then, at most.
+        joined_at: The most groups of its kind that there are then.
         parts: If it mixes what differs, the share and the most typical rows of each part.
     """
 
@@ -66,7 +66,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Surprise:
-    """How surprise was measured.
+    """The way in which surprise was measured.
 
     Attributes:
         how: The method, in one sentence.
@@ -79,28 +79,28 @@ class Surprise:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that is known about the conversations of a store.
+    """All that is known about the conversations of a corpus.
 
     Attributes:
         title: The title of the report.
         made: When the report was made, ISO 8601.
         encoder: The encoder that made the vectors.
         stamp: Changes with the data and the settings.
-        settings: How its groups were made.
+        settings: The settings of its groups.
         ids: The ids of the conversations (m).
         texts: The messages (n).
         boilerplate: The boilerplate of each message: signatures, quotes, disclaimers, automatic replies (n).
         roles: All roles that occur.
-        speakers: Who asks, and whose messages are grouped apart.
+        speakers: The asker, and the parts that are grouped apart.
         groups: The groups of messages and of conversations: coarse groups first, then by size.
-        surprise: How surprise was measured; ``None`` where it was not, or could not be.
+        surprise: The way in which surprise was measured; ``None`` if it was not, or could not be.
         messages: Columns of length n: group, request (whether it is one), conversation,
             turn, role, time; if it is for the page, x, y and surprise.
         conversations: Columns of length m: group, first, turns, time; similar (m, 5); x, y and surprise as above.
         message_labels: The labels of messages.
         conversation_labels: The labels of conversations.
-        numbers: What is measured of each conversation, such as a rating, by name; NaN where not known (m,).
-        message_numbers: The labels of messages that measure something, by name; NaN where not known (n,).
+        numbers: Measures of each conversation, such as a rating, by name; NaN where not known (m,).
+        message_numbers: Measures of each message, by name; NaN where not known (n,).
         neighbours: The neighbours of messages and of conversations among the samples that groups were fitted to.
     """
 
@@ -130,7 +130,7 @@ class Report:
 
     @property
     def has_map(self) -> bool:
-        """Whether it has what only the page shows: places on the map, and surprise."""
+        """True if it has the columns that only the page shows: places on the map, and surprise."""
         return "x" in self.messages
 
     def columns(self, kind: Kind) -> Mapping[str, np.ndarray]:

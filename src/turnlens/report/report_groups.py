@@ -33,7 +33,7 @@ def named_groups(
 
     Args:
         corpus: The messages and conversations.
-        speakers: Whose messages are grouped apart.
+        speakers: The parts that are grouped apart.
         groupings: The group of each message and conversation.
         naming: Names new groups from their phrases and the texts of their central members; by default, a typical
             message is the name of a fine group, or phrases if it is loose, and those are the name of a coarse one.
@@ -83,13 +83,13 @@ def _listed(model: GroupModel, members: Mapping[int, Members], total: int) -> Se
 
 
 def with_speakers(groups: Sequence[Group], grouping: Grouping, corpus: Corpus, speakers: Speakers) -> list[Group]:
-    """The groups with their role, their share of its messages, what answers them, and whether they are mere moves.
+    """Add to groups their role, their share of its messages, their typical answer, and mark mere moves.
 
     Args:
         groups: The groups of messages.
         grouping: The group of each message.
         corpus: The messages.
-        speakers: Whose messages are grouped apart.
+        speakers: The parts that are grouped apart.
     """
     coarse = grouping.model.parents_of(grouping.groups)
     answers = {**_answers(corpus, coarse), **_answers(corpus, grouping.groups)}
@@ -122,7 +122,7 @@ def _is_move(group: Group, moves: Container[int], not_only_moves: Container[int 
 
 
 def _answers(corpus: Corpus, groups: IntArray) -> dict[int, int]:
-    """The most typical of the messages by which others answer a group, by its id."""
+    """Return the most typical answer to each group, a row, by its id."""
     answered = np.full(len(groups), -1, np.int64)
     follows = (corpus.conversation[1:] == corpus.conversation[:-1]) & (corpus.role[1:] != corpus.role[:-1])
     rows = np.flatnonzero(follows)
@@ -131,7 +131,7 @@ def _answers(corpus: Corpus, groups: IntArray) -> dict[int, int]:
 
 
 def with_halves(groups: Sequence[Group], grouping: Grouping, corpus: Corpus) -> list[Group]:
-    """The groups of messages; the first two members of one that has two moods are the most typical of each."""
+    """Put the most typical member of each mood first in groups of messages that have two moods."""
     labels, vectors = grouping.groups[grouping.sample], np.array(corpus.vectors[grouping.sample], np.float32)
     answer = answers_to(corpus.role, corpus.conversation)[grouping.sample]
     answers = np.where(answer[:, None] >= 0, corpus.vectors[answer], np.float32(0))
@@ -149,7 +149,7 @@ def with_halves(groups: Sequence[Group], grouping: Grouping, corpus: Corpus) -> 
 
 
 def with_scale(groups: Sequence[Group], grouping: Grouping, corpus: Corpus) -> list[Group]:
-    """The groups of messages with what they would be joined with, and with the parts of those that mix several.
+    """Add to groups of messages the group that each is joined with first, and the parts of those that mix several.
 
     Args:
         groups: The groups.

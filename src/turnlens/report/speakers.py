@@ -1,4 +1,4 @@
-"""Who asks, and the parts of the messages that are grouped apart from each other.
+"""The asker of a corpus, and the parts of the messages that are grouped apart from each other.
 
 What people ask and what they are answered are different things, even in the same words. So each role that takes part in
 most conversations has groups of its own. Where roles are names of people, as in a team's chat, whoever opens a
@@ -45,7 +45,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Speakers:
-    """Who asks, and the parts of the messages that are grouped apart.
+    """The one who asks, and the parts of the messages that are grouped apart.
 
     Attributes:
         asker: The role whose messages are requests; ``None`` if no role opens most conversations.
@@ -102,7 +102,7 @@ class Speakers:
 
 
 def speakers_of(corpus: Corpus, role: str | None = None) -> Speakers:
-    """Find out who asks.
+    """Find the asker and the parts of a corpus.
 
     Args:
         corpus: The conversations.

@@ -1,4 +1,4 @@
-"""The groups of messages as a short table: in how many conversations each is, whether it grows, and what it says.
+"""The summary of a report: a row for each group of messages, with its conversations, growth, numbers and examples.
 
 Shares are of conversations, since messages of one conversation are not independent.
 """
@@ -60,7 +60,7 @@ def summary_table(report: Report, groups: Sequence[Group], period: Period = "hal
         the most typical that others say next. For each number that conversations have, such as a rating, NAME_mean,
         NAME_sd (the standard deviation) and NAME_known, in how many of the conversations it is known. For each value of
         each category with at most 20, a column "NAME: VALUE" with the number of conversations. The last row, of the
-        kind no request, counts the conversations in which the one who asks said nothing that is in a listed request.
+        kind no request, counts the conversations in which the asker has no message in a listed request.
     """
     conversation, fine = report.messages["conversation"], report.messages["group"]
     everybody = {role: _speaking(report, role) for role in {group.role for group in groups}}
@@ -101,7 +101,7 @@ def _further_fields(report: Report) -> dict[str, pa.DataType]:
 def _counts(
     report: Report, members: BoolArray, speaking: BoolArray, times: FloatArray, period: Period
 ) -> dict[str, Any]:
-    """How many conversations these are, how their share grows, what is measured of them, and their categories."""
+    """Count conversations: their number, the growth of their share, their measures and categories."""
     growth, low, high = _growth(members, times, period) or (None, None, None)
     counts: dict[str, Any] = {
         "conversations": int(members.sum()),
@@ -134,12 +134,12 @@ def _kind(group: Group, asker: str | None) -> str:
 def _speaking(report: Report, role: str | None) -> tuple[BoolArray, FloatArray]:
     """In which conversations a role speaks (m,), or anybody; and the time of its first message there, if known (m,)."""
     columns = report.messages
-    said = np.arange(len(report.texts)) if role is None else np.flatnonzero(columns["role"] == report.roles.index(role))
-    conversations, first = np.unique(columns["conversation"][said], return_index=True)
+    own = np.arange(len(report.texts)) if role is None else np.flatnonzero(columns["role"] == report.roles.index(role))
+    conversations, first = np.unique(columns["conversation"][own], return_index=True)
     speaking, times = np.zeros(len(report.ids), bool), np.full(len(report.ids), np.nan)
     speaking[conversations] = True
-    own = columns["time"][said[first]]
-    times[conversations] = np.where(np.isnan(own), report.conversations["time"][conversations], own)
+    known = columns["time"][own[first]]
+    times[conversations] = np.where(np.isnan(known), report.conversations["time"][conversations], known)
     return speaking, times
 
 
@@ -178,7 +178,7 @@ _TEXTS = ("example", "example_2", "next_message")
 
 
 def write_summary(store: Path, report: Report) -> None:
-    """Keep an overview of the groups of messages in a store."""
+    """Keep a summary of the groups of messages in a store."""
     groups = {group.id: group for group in report.groups["message"] if group.level == 1}
     times = report.messages["time"]
     times = np.where(np.isnan(times), report.conversations["time"][report.messages["conversation"]], times)
@@ -186,7 +186,7 @@ def write_summary(store: Path, report: Report) -> None:
     period = "day" if len(known) and np.ptp(known) <= _MOST_DAYS * 86_400 else "month"
 
     def counts(rows: IntArray) -> dict[str, int]:
-        """How many conversations have some of the messages, by the time of the first of them."""
+        """Count the conversations that have some of the messages, by the time of the first of them."""
         rows = rows[~np.isnan(times[rows])]
         _, first = np.unique(report.messages["conversation"][rows], return_index=True)
         dates = times[rows[first]].astype("datetime64[s]").astype(f"datetime64[{period[0].upper()}]")
@@ -222,7 +222,7 @@ def write_summary(store: Path, report: Report) -> None:
 
 
 def read_summary(store: Path) -> dict[str, Any]:
-    """The overview of a store's groups.
+    """Read the summary of a store's groups.
 
     Raises:
         ValueError: No groups have been found in it.

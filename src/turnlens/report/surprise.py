@@ -31,7 +31,7 @@ class FittedHeads:
 
     Attributes:
         stamp: Changes with the encoder of the store, and with the seed.
-        conversations: How many conversations with two messages or more there were.
+        conversations: The number of conversations with two messages or more.
         halves: The head of each half.
     """
 
@@ -60,8 +60,8 @@ def surprise_of_turns(
         vectors: The vectors of the messages, of length 1, conversations one after the other (n, dim).
         role: The role of each message (n,).
         turn: The place of each message in its conversation, from 0 (n,).
-        ranked: Which messages to rank; they are compared only with each other (n,).
-        sampled: How many messages of each role to compare with.
+        ranked: The messages to rank; they are compared only with each other (n,).
+        sampled: The number of messages of each role to compare with.
         seed: Seed of the sample.
         advance: Called with numbers of messages that are done.
     """

@@ -40,7 +40,7 @@ def groups_table(report: Report, kind: Kind, rows: BoolArray | None = None) -> p
             and time. Both also have group and coarse_group, the group of similar groups that it is in, and their names;
             then the labels, where those of a message come before those of its conversation, and all that is measured
             of a conversation. A value that does not exist is null.
-        rows: Which messages or conversations to include; by default all.
+        rows: The messages or conversations to include; by default all.
     """
     columns = report.columns(kind)
     ids = pa.array(report.ids)
@@ -201,7 +201,7 @@ def sampled(
         report: The report, with surprise where it could be measured.
         conversations: Those of its store.
         failed: The ids of those in which something failed.
-        count: How many conversations to take of each request, of those at the edges of requests, of the most
+        count: The number of conversations to take of each request, of those at the edges of requests, of the most
             surprising, and of those that failed. One may be taken for several reasons.
         seed: Seed of what is taken of each request and of what failed.
     """
@@ -230,7 +230,7 @@ def request_rows(report: Report) -> IntArray:
 
 
 def has_failed(conversation: Mapping[str, Any]) -> bool:
-    """Whether a conversation or a message has an ``error``, or feedback that is ``negative``."""
+    """Return true if a conversation or a message has an ``error``, or feedback that is ``negative``."""
     fields = chain.from_iterable(place.items() for place in (conversation, *conversation["messages"]))
     return any(
         (name == "error" and bool(value)) or (name.startswith("feedback") and value == "negative")
