@@ -17,13 +17,21 @@ class GroupSettings:
         sample: The most vectors that groups are fitted to; all others are assigned to these groups.
         neighbours: The number of nearest vectors that each is joined with, and that vote on its group. By default
             a third of the square root of the number of vectors in the sample, from 5 to 30.
-        granularity: The fineness of the groups: ``"coarse"``, ``"medium"`` or ``"fine"``, or about how many there are of
-            each role.
+        granularity: The fineness of the groups: ``"coarse"``, ``"medium"`` or ``"fine"``, or about how many there are
+            of each role.
         least_share: Groups with a smaller share of the sample are dropped.
         history: Group messages together with the messages before them, see `add_history`.
         role: Who asks; by default the role that opens most conversations. Each role that takes part in most
             conversations, and this one in any case, has groups of its own.
         seed: Seed of the sample and of everything random.
+
+    Example:
+        >>> settings = GroupSettings(granularity="fine")
+        >>> settings.neighbours_among(900)
+        10
+        >>> GroupSettings(granularity=0)
+        Traceback (most recent call last):
+        ValueError: granularity must be coarse, medium, fine or a number of groups from 1, got 0
     """
 
     sample: int = 20_000

@@ -59,6 +59,13 @@ def build_report(
         ValueError: The store is empty, the settings name a role that it does not have, or seeds are not as they
             should be.
         StoreError: It is on a server; or seeds are given, and it is read-only.
+
+    Example:
+        >>> texts = [text for n in range(20) for text in (f"Where is parcel {n}?", f"Please cancel order {n}.")]
+        >>> chats = [{"id": text, "messages": [{"role": "user", "content": text}]} for text in texts]
+        >>> report = build_report(ConversationStore.create("chats.store", chats), page=False)
+        >>> report.title, report.speakers.asker, report.has_map
+        ('chats', 'user', False)
     """
     if examples_of(seeds or {}) and store.read_only:
         raise StoreError(f"{store.path} was opened read-only, and cannot keep the groups of seeds")

@@ -35,6 +35,15 @@ class Groups:
         report: Everything that is known about the conversations.
         level: ``"message"`` or ``"conversation"``: what is grouped.
         role: Only the messages of this role are of interest; ``None`` for all.
+
+    Example:
+        >>> requests = ("Where is my parcel {}?", "Please cancel order {}.", "I forgot the password of account {}.")
+        >>> chats = [[{"role": "user", "content": text.format(n)}] for n in range(20) for text in requests]
+        >>> groups = cluster(chats)
+        >>> groups.outliers
+        0.0
+        >>> groups.summary().select(["kind", "conversations", "share"]).to_pylist()[0]
+        {'kind': 'request', 'conversations': 20, 'share': 0.3333333333333333}
     """
 
     report: Report
@@ -136,6 +145,16 @@ def cluster(
         ImportError: The extra ``explorer`` is missing.
         ValueError: There is no conversation; the level, the role or the granularity is unknown; a role is given for
             conversations; or seeds are not as they should be.
+
+    Example:
+        >>> requests = ("Where is my parcel {}?", "Please cancel order {}.", "I forgot the password of account {}.")
+        >>> chats = [[{"role": "user", "content": text.format(n)}] for n in range(20) for text in requests]
+        >>> groups = cluster(chats)
+        >>> [group.size for group in groups.groups]
+        [20, 20, 20]
+        >>> table = groups.to_pandas()
+        >>> table["group_name"].nunique()
+        3
     """
     if level not in get_args(Kind):
         raise ValueError(f"level must be 'message' or 'conversation', got {level!r}")

@@ -173,6 +173,16 @@ def label(
 
     Raises:
         ValueError: There are no groups, or the encoder is not the one that they were found with.
+
+    Example:
+        >>> from turnlens.report import cluster
+        >>> texts = [text for n in range(30) for text in (f"Where is parcel {n}?", f"Please cancel order {n}.")]
+        >>> chats = [{"id": text, "messages": [{"role": "user", "content": text}]} for text in texts]
+        >>> store = ConversationStore.create("chats.store", chats)
+        >>> names = [group.name for group in cluster(store).groups]
+        >>> table = label([{"messages": [{"role": "user", "content": "Where is parcel 77?"}]}], groups=store)
+        >>> table["group_name"][0].as_py() in names
+        True
     """
     labeller = Labeller.of(groups, seed)
     given = groups.encoder() if encoder is None and isinstance(groups, ConversationStore) else encoder

@@ -40,6 +40,17 @@ class Group:
         joins: The larger group of its kind that it is joined with if fewer are wanted; ``None`` if there is none.
         joined_at: The most groups of its kind that there are then.
         parts: If it mixes what differs, the share and the most typical rows of each part.
+
+    Example:
+        >>> from turnlens.report import cluster
+        >>> requests = ("Where is my parcel {}?", "Please cancel order {}.", "I forgot the password of account {}.")
+        >>> chats = [[{"role": "user", "content": text.format(n)}] for n in range(20) for text in requests]
+        >>> groups = cluster(chats)
+        >>> group = groups.groups[0]
+        >>> group.size, group.role, group.parent in [coarse.id for coarse in groups.coarse_groups]
+        (20, 'user', True)
+        >>> len({groups.report.texts[row][:5] for row in group.central})
+        1
     """
 
     id: int
@@ -102,6 +113,14 @@ class Report:
         numbers: Measures of each conversation, such as a rating, by name; NaN where not known (m,).
         message_numbers: Measures of each message, by name; NaN where not known (n,).
         neighbours: The neighbours of messages and of conversations among the samples that groups were fitted to.
+
+    Example:
+        >>> from turnlens.report import cluster
+        >>> requests = ("Where is my parcel {}?", "Please cancel order {}.", "I forgot the password of account {}.")
+        >>> chats = [[{"role": "user", "content": text.format(n)}] for n in range(20) for text in requests]
+        >>> report = cluster(chats).report
+        >>> len(report.ids), len(report.texts), int(report.messages["request"].sum()), report.outliers("message")
+        (60, 60, 60, 0.0)
     """
 
     title: str
