@@ -13,7 +13,7 @@ import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from turnlens._utils.progress import progress_of
 from turnlens._utils.registries import require
@@ -163,14 +163,16 @@ def explore(
     settings = GroupSettings(granularity=granularity, history=history, role=role)
     store, temporary = open_store(data, encoder), None
     if store is None:
-        store, temporary = _temporary_store(data, encoder)
+        store, temporary = _temporary_store(cast("ConversationSource", data), encoder)
     report = build_report(store, seed=seed, settings=settings, seeds=seeds)
     explorer = Explorer(store, report, port, in_notebook=True)
     explorer.temporary = temporary
     return explorer.start()
 
 
-def _temporary_store(data: ConversationSource, encoder: Encoder) -> tuple[ConversationStore, tempfile.TemporaryDirectory[str]]:
+def _temporary_store(
+    data: ConversationSource, encoder: Encoder
+) -> tuple[ConversationStore, tempfile.TemporaryDirectory[str]]:
     """Put conversations into a temporary store, whose folder must be kept as long as the store is used."""
     conversations = read_conversations(data)
     folder = tempfile.TemporaryDirectory(prefix="turnlens-")

@@ -111,8 +111,9 @@ def open_store(data: ConversationStore | ConversationSource, encoder: Encoder) -
     """
     if isinstance(data, ConversationStore):
         return data
-    is_folder = isinstance(data, str | os.PathLike) and not Path(data).is_file()
-    return ConversationStore.open(data, encoder=encoder, create=False) if is_folder else None
+    if isinstance(data, str | os.PathLike) and not Path(data).is_file():
+        return ConversationStore.open(Path(data), encoder=encoder, create=False)
+    return None
 
 
 class _Builder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 
@@ -163,7 +163,7 @@ def cluster(
     settings = GroupSettings(sample=sample, granularity=granularity, history=history, role=role, seed=seed)
     store = open_store(data, encoder)
     if store is None:
-        report = report_in_memory(data, encoder, settings, naming, seeds)
+        report = report_in_memory(cast("ConversationSource", data), encoder, settings, naming, seeds)
     else:
         report = build_report(store, seed=seed, settings=settings, naming=naming, seeds=seeds, page=False)
     return Groups(report, level, role)
