@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from turnlens.data.conversations import read_conversations
+from turnlens.data.conversations import iterate_conversations
 
 
 def read(path: Path, format: str = "auto", on_error: Any = "raise") -> list[dict[str, Any]]:
-    """The rows, without the nulls that fill the columns."""
-    return [without_none(row) for row in read_conversations(path, format=format, on_error=on_error).to_list()]
+    """The rows without nulls, read without the cache on disk, which would cost most of the time."""
+    return [without_none(row) for row in iterate_conversations(path, format=format, on_error=on_error)]
 
 
 def without_none(value: Any) -> Any:

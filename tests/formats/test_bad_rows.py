@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from chat_cases import chat, write_jsonl
+from format_cases import read
 from turnlens.data.conversations import read_conversations
 from turnlens.errors import ConversationError
 
@@ -42,15 +43,15 @@ BAD_LINES = {
 }
 
 
-@pytest.mark.parametrize(("line", "problem"), BAD_LINES.items())
-def test_a_bad_row_is_one_error_with_its_file_and_line(tmp_path: Path, line: str, problem: str) -> None:
+def test_a_bad_row_is_one_error_with_its_file_and_line(tmp_path: Path) -> None:
     path = tmp_path / "chat.jsonl"
-    path.write_text(f"{GOOD}\n\n{line}\n{GOOD}\n", encoding="utf-8")
-    with pytest.raises(ConversationError) as caught:
-        read_conversations(path)
-    assert caught.value.where == f"{path}:3"
-    assert problem in caught.value.problem
-    assert len(read_conversations(path, on_error="skip")) == 2
+    for line, problem in BAD_LINES.items():
+        path.write_text(f"{GOOD}\n\n{line}\n{GOOD}\n", encoding="utf-8")
+        with pytest.raises(ConversationError) as caught:
+            read(path)
+        assert caught.value.where == f"{path}:3", line
+        assert problem in caught.value.problem
+        assert len(read(path, on_error="skip")) == 2
 
 
 def test_a_line_that_is_not_utf_8(tmp_path: Path) -> None:
@@ -82,42 +83,44 @@ def test_a_label_of_two_types_is_one_error_naming_it(tmp_path: Path) -> None:
         read_conversations(path)
 
 
-@pytest.mark.parametrize(
-    ("name", "data", "problem"),
-    [
-        ("chat.jsonl", b"", "empty"),
-        ("chat.jsonl", b"\n\n", "empty"),
-        ("chat.json", b"[]", "empty"),
-        ("chat.csv", b"conversation_id,speaker,text\n", "empty"),
-        ("chat.json", b'[{"messages": [', "malformed JSON"),
-        ("chat.json", b'[{"messages": "\xff"}]', "not UTF-8"),
-        ("chat.jsonl.gz", gzip.compress(GOOD.encode() * 50, mtime=0)[:-9], "cut off"),
-        ("chat.jsonl.gz", GOOD.encode(), "not a gzip file"),
-        ("chat.json", b'[{"messages": [], "n": ' + b"9" * 5000 + b"}]", "Number of too many digits"),
-        ("chat.parquet", GOOD.encode(), "Parquet"),
-        ("chat.xlsx", b"", "empty"),
-        ("chat.jsonl", gzip.compress(GOOD.encode(), mtime=0), "is compressed by gzip: name it ….gz"),
-        ("chat.csv", b"PK\x03\x04", "a zip file or workbook: name it ….xlsx or ….zip"),
-        ("chat.txt", b"%PDF-1.4\n", "a PDF: export it"),
-        ("chat.xls", b"\xd0\xcf\x11\xe0", "an old workbook: save it as .xlsx"),
-        ("chat.jsonl", f"[{GOOD.strip()}]\n".encode(), "one list, name the file .json"),
-        ("chat.jsonl", b'{\n "messages": []\n}\n', "where one takes several lines, name the file .json"),
-        ("chat.json", b"{}", "found no object with any key"),
-        ("chat.jsonl", f'{GOOD}\n{{"prompt": "a"}}\n'.encode(), "found no 'messages' but prompt"),
-        ("chat.docx", GOOD.encode(), "unknown ending '.docx'"),
-        ("export.zip", b"PK", "not a zip file that can be read"),
-        ("export.tar.gz", gzip.compress(b"", mtime=0), "unpack it"),
-        ("chat.jsonl", b'{"utterance_list": 1}\n', "could not detect the format: found the columns or keys utt"),
-        ("chat.txt", b"just a line\n", "could not detect the format: found 'just a line"),
-        ("chat.csv", b"who,what\na,b\n", "found the columns or keys what, who"),
-    ],
-)
-def test_a_file_that_cannot_be_read_is_one_error(tmp_path: Path, name: str, data: bytes, problem: str) -> None:
-    (tmp_path / name).write_bytes(data)
-    with pytest.raises(ConversationError) as caught:
-        read_conversations(tmp_path / name)
-    assert caught.value.where.startswith(str(tmp_path / name))
-    assert problem in caught.value.problem
+BAD_FILES = [
+    ("chat.jsonl", b"", "empty"),
+    ("chat.jsonl", b"\n\n", "empty"),
+    ("chat.json", b"[]", "empty"),
+    ("chat.csv", b"conversation_id,speaker,text\n", "empty"),
+    ("chat.json", b'[{"messages": [', "malformed JSON"),
+    ("chat.json", b'[{"messages": "\xff"}]', "not UTF-8"),
+    ("chat.jsonl.gz", gzip.compress(GOOD.encode() * 50, mtime=0)[:-9], "cut off"),
+    ("chat.jsonl.gz", GOOD.encode(), "not a gzip file"),
+    ("chat.json", b'[{"messages": [], "n": ' + b"9" * 5000 + b"}]", "Number of too many digits"),
+    ("chat.parquet", GOOD.encode(), "Parquet"),
+    ("chat.xlsx", b"", "empty"),
+    ("chat.jsonl", gzip.compress(GOOD.encode(), mtime=0), "is compressed by gzip: name it ….gz"),
+    ("chat.csv", b"PK\x03\x04", "a zip file or workbook: name it ….xlsx or ….zip"),
+    ("chat.txt", b"%PDF-1.4\n", "a PDF: export it"),
+    ("chat.xls", b"\xd0\xcf\x11\xe0", "an old workbook: save it as .xlsx"),
+    ("chat.jsonl", f"[{GOOD.strip()}]\n".encode(), "one list, name the file .json"),
+    ("chat.jsonl", b'{\n "messages": []\n}\n', "where one takes several lines, name the file .json"),
+    ("chat.json", b"{}", "found no object with any key"),
+    ("chat.jsonl", f'{GOOD}\n{{"prompt": "a"}}\n'.encode(), "found no 'messages' but prompt"),
+    ("chat.docx", GOOD.encode(), "unknown ending '.docx'"),
+    ("export.zip", b"PK", "not a zip file that can be read"),
+    ("export.tar.gz", gzip.compress(b"", mtime=0), "unpack it"),
+    ("chat.jsonl", b'{"utterance_list": 1}\n', "could not detect the format: found the columns or keys utt"),
+    ("chat.txt", b"just a line\n", "could not detect the format: found 'just a line"),
+    ("chat.csv", b"who,what\na,b\n", "found the columns or keys what, who"),
+]
+
+
+def test_a_file_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:
+    for number, (name, data, problem) in enumerate(BAD_FILES):
+        path = tmp_path / str(number) / name
+        path.parent.mkdir()
+        path.write_bytes(data)
+        with pytest.raises(ConversationError) as caught:
+            read(path)
+        assert caught.value.where.startswith(str(path))
+        assert problem in caught.value.problem, name
 
 
 def test_lines_below_a_table_are_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -190,7 +193,7 @@ def test_parquet_files_that_are_damaged_anywhere_are_one_error_or_skipped(tmp_pa
     pq.write_table(pa.Table.from_pylist([chat("hello" * 9, id="b")] * 50), path)
     whole = path.read_bytes()
     problems = set()
-    for start in range(4, len(whole) - 8, 40):
+    for start in range(4, len(whole) - 8, 120):
         path.write_bytes(whole[:start] + b"\xff" * 8 + whole[start + 8 :])
         try:
             read_conversations(path)

@@ -56,11 +56,11 @@ ANSWERS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("kind", ANSWERS)
-def test_responses_of_every_kind(tmp_path: Path, kind: str) -> None:
-    asked = {"input": "Here?"} if kind == "responses" else {"messages": turns("Here?")}
-    record = {"request": {"model": "m", **asked}, "response": ANSWERS[kind]}
-    assert _said(tmp_path, record, record) == [[("user", "Here?"), ("assistant", "Yes")]] * 2
+def test_responses_of_every_kind(tmp_path: Path) -> None:
+    for kind, response in ANSWERS.items():
+        asked = {"input": "Here?"} if kind == "responses" else {"messages": turns("Here?")}
+        record = {"request": {"model": "m", **asked}, "response": response}
+        assert _said(tmp_path, record, record) == [[("user", "Here?"), ("assistant", "Yes")]] * 2, kind
 
 
 @pytest.mark.parametrize("kind", LOGS)
@@ -288,30 +288,28 @@ def test_calls_that_could_continue_several_others_stay_apart(tmp_path: Path) -> 
 _LIMITED = {"error": {"type": "rate_limit_error", "message": "slow down"}}
 
 
-@pytest.mark.parametrize(
-    "failure",
-    [
-        {"status_code": 429, "response": _LIMITED},
-        {"response": _LIMITED},
-        {"status": 503, "response": "no healthy upstream"},
-        {"error": "timed out", "response": None},
-        {"error": "cut off", "response": {"choices": [{"message": {"role": "assistant", "content": ""}}]}},
-    ],
-)
+_FAILURES: list[dict[str, Any]] = [
+    {"status_code": 429, "response": _LIMITED},
+    {"response": _LIMITED},
+    {"status": 503, "response": "no healthy upstream"},
+    {"error": "timed out", "response": None},
+    {"error": "cut off", "response": {"choices": [{"message": {"role": "assistant", "content": ""}}]}},
+]
+
+
 @pytest.mark.parametrize("session", [{}, {"session_id": "s"}])
-def test_a_call_that_failed_is_part_of_its_retry(
-    tmp_path: Path, failure: dict[str, Any], session: dict[str, str]
-) -> None:
-    first, second = _record("a", answer="b"), _record("a", "b", "c", answer="d")
-    failed = [{**record, **failure, **session} for record in (first, first, second)]
-    answered = [{**record, **session, "status_code": 200} for record in (first, second)]
-    calls = [*failed[:2], answered[0], failed[2], answered[1]]
-    timed = [{**call, "timestamp": 1714557600 + second} for second, call in enumerate(calls)]
-    (row,) = read(write(tmp_path / "log.jsonl", lines(*timed)))
-    assert [(message["role"], message["content"]) for message in row["messages"]] == [
-        (said["role"], said["content"]) for said in turns("a", "b", "c", "d")
-    ]
-    assert (row["calls"], row["errors"], row.get("branches")) == (5, 3, None) and row["error"]
+def test_a_failed_call_is_part_of_its_retry(tmp_path: Path, session: dict[str, str]) -> None:
+    for failure in _FAILURES:
+        first, second = _record("a", answer="b"), _record("a", "b", "c", answer="d")
+        failed = [{**record, **failure, **session} for record in (first, first, second)]
+        answered = [{**record, **session, "status_code": 200} for record in (first, second)]
+        calls = [*failed[:2], answered[0], failed[2], answered[1]]
+        timed = [{**call, "timestamp": 1714557600 + second} for second, call in enumerate(calls)]
+        (row,) = read(write(tmp_path / "log.jsonl", lines(*timed)))
+        assert [(message["role"], message["content"]) for message in row["messages"]] == [
+            (said["role"], said["content"]) for said in turns("a", "b", "c", "d")
+        ]
+        assert (row["calls"], row["errors"], row.get("branches")) == (5, 3, None) and row["error"]
 
 
 def test_a_call_that_failed_stays_apart_from_others_that_ask_the_same(tmp_path: Path) -> None:

@@ -26,17 +26,17 @@ def _messages(path: Path) -> list[dict[str, str]]:
     return [{"role": message["role"], "content": message["content"]} for message in row["messages"]]
 
 
-@pytest.mark.parametrize("answered", ["response", "completion", "answer", "output", "assistant_message"])
-@pytest.mark.parametrize("asked", ["prompt", "query", "question", "input", "user_message"])
-def test_what_was_asked_and_answered_in_a_session_is_a_conversation(tmp_path: Path, asked: str, answered: str) -> None:
-    rows = [_row(number, asked, answered) for number in (1, 0)]
-    said = turns("Where is it?", "There.", "Why?", "So.")
-    assert _messages(write(tmp_path / "log.jsonl", lines(*rows))) == said
-    with (tmp_path / "log.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    assert _messages(tmp_path / "log.csv") == said
+def test_questions_and_answers_of_a_session_are_a_conversation(tmp_path: Path) -> None:
+    questions = ("prompt", "query", "question", "input", "user_message")
+    for asked, answered in zip(questions, ("response", "completion", "answer", "output", "assistant_message")):
+        rows = [_row(number, asked, answered) for number in (1, 0)]
+        expected = turns("Where is it?", "There.", "Why?", "So.")
+        assert _messages(write(tmp_path / "log.jsonl", lines(*rows))) == expected, asked
+        with (tmp_path / "log.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        assert _messages(tmp_path / "log.csv") == expected, asked
 
 
 @pytest.mark.parametrize("repeats", [True, False])

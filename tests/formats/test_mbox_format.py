@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -66,12 +67,12 @@ def test_malformed_headers(tmp_path: Path, headers: str) -> None:
     assert (row["messages"][0]["role"], row["messages"][0]["content"]) == ("a@b.c", "Hello")
 
 
-@pytest.mark.parametrize("name", ["To", "Subject", "References", "Content-Type", "Content-Disposition", "Date"])
-@pytest.mark.parametrize("value", ["(" * 5_000, "a:" * 5_000, "(a)" * 40_000, "=?utf-8?q?" * 500])
-def test_a_hostile_header_is_as_if_it_were_not_there(tmp_path: Path, name: str, value: str) -> None:
-    mail = f"From x Wed May  1 10:00:00 2024\nFrom: Ann <a@b.c>\n{name}: {value}\n\nHello\n"
-    (row,) = read(write(tmp_path / "a.mbox", mail), "mbox")
-    assert [(message["role"], message["content"]) for message in row["messages"]] == [("Ann", "Hello")]
+def test_hostile_headers_are_passed_over(tmp_path: Path) -> None:
+    names = ["To", "Subject", "References", "Content-Type", "Content-Disposition", "Date"]
+    for name, value in product(names, ["(" * 5_000, "a:" * 5_000, "(a)" * 40_000, "=?utf-8?q?" * 500]):
+        mail = f"From x Wed May  1 10:00:00 2024\nFrom: Ann <a@b.c>\n{name}: {value}\n\nHello\n"
+        (row,) = read(write(tmp_path / "a.mbox", mail), "mbox")
+        assert [(message["role"], message["content"]) for message in row["messages"]] == [("Ann", "Hello")]
 
 
 @pytest.mark.parametrize("sender", ["(" * 5_000, "(" * 200_000 + "a@b.c", "a:" * 5_000, "<" * 100_000, ","])
