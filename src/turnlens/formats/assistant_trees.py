@@ -27,6 +27,7 @@ Message = dict[str, Any]
 _KEPT = ("role", "content", "name", "model", "tool_calls", "tool_results", "thinking", "attachments", "documents")
 _MESSAGE = {"messageId", "conversationId", "isCreatedByUser"}  # of LibreChat, by itself
 _CLAUDE_ROLES = {"human": "user"}
+_BESIDE = {"role", "content", "name", "time", "model", "feedback"}  # a message of nothing else says nothing
 
 
 def _chatgpt(raw: Any, source: Source) -> dict[str, Any] | None:
@@ -174,9 +175,6 @@ def _row(row: dict[str, Any], shown: list[Message]) -> dict[str, Any] | None:
         row["feedback"] = plain.get("feedback") or row.get("feedback")
     system, messages = instructions_apart(messages)
     return {**row, "system": system, "messages": messages} if messages else None
-
-
-_BESIDE = {"role", "content", "name", "time", "model", "feedback"}  # a message of nothing else says nothing
 
 
 def _is_chatgpt(head: Head) -> bool:

@@ -14,6 +14,10 @@ from turnlens.formats.json_stream import JsonText
 from turnlens.formats.source_file import Source
 
 _RECORDS_LOOKED_AT = 100
+# Where pages keep their records, whatever these are; and where they keep those of products that are known. A dot leads
+# into an object.
+_PAGES = ("data", "results", "_results", "value", "items", "records", "payload", "rows", "tickets", "chats", "threads")
+_KNOWN_PAGES = (*_PAGES, "messages", "conversations", "events", "chats.list", "_embedded.conversations")
 
 
 def text_head(source: Source) -> Head:
@@ -82,12 +86,6 @@ def _inner(record: dict[str, Any]) -> dict[str, frozenset[str]]:
 
 def _empty(source: Source) -> ConversationError:
     return ConversationError(source.name, "the file is empty: no conversations in it")
-
-
-# Where pages keep their records, whatever these are; and where they keep those of products that are known. A dot leads
-# into an object.
-_PAGES = ("data", "results", "_results", "value", "items", "records", "payload", "rows", "tickets", "chats", "threads")
-_KNOWN_PAGES = (*_PAGES, "messages", "conversations", "events", "chats.list", "_embedded.conversations")
 
 
 def page_records(source: Source, page: str) -> Iterator[tuple[int, Any]]:

@@ -21,6 +21,10 @@ _DAILY_FILE = re.compile(r"\d{4}-\d{2}-\d{2}\.json")
 _MEMBERS = ("users.json", "org_users.json")
 _CHANNELS = ("channels.json", "groups.json", "dms.json", "mpims.json")
 _OTHERS = ("integration_logs.json", "canvases.json", "content_flags.json", "lists.json", "file_conversations.json")
+_LINES_UNPACKED = 64  # times the limit of a line: what an archive may take unpacked
+_MOST_FILES = 100_000
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError, OSError)
+_archives: dict[str, str] = {}  # by the folder they were unpacked into
 
 
 def with_channels(files: Iterable[Path]) -> list[Path]:
@@ -59,12 +63,6 @@ def states_of(path: Path) -> list[tuple[str, int, int]]:
     """The states of the file, or of all files that are read for a channel, which show whether any has changed."""
     files = [*files_of(path), *(members_files(path) if path.is_dir() else ())]
     return [(shown(str(file.resolve())), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-
-
-_LINES_UNPACKED = 64  # times the limit of a line: what an archive may take unpacked
-_MOST_FILES = 100_000
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError, OSError)
-_archives: dict[str, str] = {}  # by the folder they were unpacked into
 
 
 def is_archive(path: Path) -> bool:

@@ -1,4 +1,7 @@
-"""Finding the files to read from the paths that users give."""
+"""The files that users' paths stand for: folders without sidecar files, globs, archives, and the standard input.
+
+The standard input is kept in a temporary file, so that it can be looked at before it is read, and read more than once.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,17 @@ from turnlens.formats.text_encoding import utf16_of
 _LONGEST_NAME = 255  # bytes; the error of the system would not say that a text was taken for a name
 _SHOWN = 60
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+_SIDECARS = {"readme.txt": "a description", "license.txt": "a licence"}
+# Beside the conversations.json of an assistant's export only: elsewhere, files of these names may hold anything.
+_EXPORTED = "conversations.json"
+_BESIDE_EXPORTED = {
+    **dict.fromkeys(("user.json", "user_settings.json", "message_feedback.json"), "an account (ChatGPT)"),
+    **dict.fromkeys(("model_comparisons.json", "shared_conversations.json"), "parts of conversations (ChatGPT)"),
+    **dict.fromkeys(("users.json", "projects.json", "memories.json"), "an account (Claude)"),
+}
+# Files of saved models and unfinished runs.
+_MODEL_FILES = ("modules.json", "run.json")
+_LOOKED_AT = 1 << 16
 
 
 def is_paths(data: object) -> TypeGuard[Paths]:
@@ -44,7 +58,7 @@ def find_files(paths: Paths, format: str = "auto") -> list[Path]:
     of a Slack channel stands for its daily files. A zip file stands for what can be read in it.
 
     Args:
-        paths: What the user gave.
+        paths: Files, folders and globs, or ``-``.
         format: Their format; where it is known, globs stand for files whatever their names end in.
 
     Raises:
@@ -148,19 +162,6 @@ def _sources(files: list[Path], format: str) -> list[Path]:
     return without_sidecars(with_channels(files) if format in ("auto", "slack") else files)
 
 
-_SIDECARS = {"readme.txt": "a description", "license.txt": "a licence"}
-# Beside the conversations.json of an assistant's export only: elsewhere, files of these names may hold anything.
-_EXPORTED = "conversations.json"
-_BESIDE_EXPORTED = {
-    **dict.fromkeys(("user.json", "user_settings.json", "message_feedback.json"), "an account (ChatGPT)"),
-    **dict.fromkeys(("model_comparisons.json", "shared_conversations.json"), "parts of conversations (ChatGPT)"),
-    **dict.fromkeys(("users.json", "projects.json", "memories.json"), "an account (Claude)"),
-}
-
-# What shows that a folder holds a model or an unfinished run.
-_MODEL_FILES = ("modules.json", "run.json")
-
-
 def sidecars_in(folder: Path) -> list[Path]:
     """The files in a folder that are known to accompany conversations."""
     return [file for file in sorted(folder.iterdir()) if file.is_file() and _sidecar_content(file) is not None]
@@ -208,9 +209,6 @@ def _known() -> dict[str, str]:
     for format in FORMATS.values():
         known |= {pattern: f"{content} ({format.name})" for pattern, content in format.sidecars.items()}
     return known
-
-
-_LOOKED_AT = 1 << 16
 
 
 def standard_input() -> Path:

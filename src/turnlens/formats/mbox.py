@@ -35,6 +35,12 @@ _HEADER = re.compile(r"[!-9;-~]+:( |$)")
 _LONGEST_HEADER = 4_000
 _LONGEST_PLAIN_HEADER = 100_000  # of those it parses no further
 _PLAIN_HEADERS = ("references", "in-reply-to", "subject")
+_SIGNATURE = re.compile(r"^-- ?$", re.MULTILINE)  # RFC 3676, section 4.3
+# A line of dashes or underscores, then at least two of the header's lines: From, Sent, To, Subject in any language.
+_FORWARDED = re.compile(
+    r"^(?:_{10,}|---[^\n]*---)[ \t]*\n(?:[ \t]*\n)*(?:[^\s:][^:\n]{0,20}:[^\n]*\n){2,}", re.MULTILINE
+)
+_MOST_ATTRIBUTION_LINES = 3
 
 
 class Mail(NamedTuple):
@@ -208,14 +214,6 @@ FORMAT = Format(
     convert=convert,
     matches=matches,
 )
-
-
-_SIGNATURE = re.compile(r"^-- ?$", re.MULTILINE)  # RFC 3676, section 4.3
-# A line of dashes or underscores, then at least two of the header's lines: From, Sent, To, Subject in any language.
-_FORWARDED = re.compile(
-    r"^(?:_{10,}|---[^\n]*---)[ \t]*\n(?:[ \t]*\n)*(?:[^\s:][^:\n]{0,20}:[^\n]*\n){2,}", re.MULTILINE
-)
-_MOST_ATTRIBUTION_LINES = 3
 
 
 def own_text(text: str) -> str:

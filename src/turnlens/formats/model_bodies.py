@@ -1,4 +1,7 @@
-"""Requests to language models and their answers, in bodies of APIs and in inputs and outputs of traces."""
+"""Requests to language models and their answers, in bodies of APIs and in inputs and outputs of traces.
+
+A response that came in chunks is put together by `whole` as it would have come at once.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,8 @@ _PARTS = ("_call", "_call_output", "reasoning")  # how the types of items of Res
 # Where an input or an output that is an object keeps the messages, and else the text.
 _MESSAGES = ("messages", "input", "chat_history", "prompt", "input_messages", "contents", "new_message", "inputs")
 _ASKED = ("question", "query", "input", "prompt", "text", "content", "message", "user_input", "user_message", "value")
-_ANSWERS = (
-    "output",
-    "outputs",
-    "answer",
-    "response",
-    "result",
-    "text",
-    "content",
-    "completion",
-    "output_text",
-    "generation",
+_ANSWERS = tuple(
+    ["output", "outputs", "answer", "response", "result", "text", "content", "completion", "output_text", "generation"]
 )
 _SYSTEM = ("system", "instructions", "config.system_instruction", "systemInstruction")
 _TOKENS = {  # ours -> OpenAI's, Anthropic's, LangChain's and older names
@@ -35,6 +29,12 @@ _TOKENS = {  # ours -> OpenAI's, Anthropic's, LangChain's and older names
 }
 _TIMES = ("time", "timestamp", "created_at")
 KEPT = ("role", "content", "name", "tool_calls", "tool_results", "thinking", "refusal", "attachments", "documents")
+_ENDS = ("response.completed", "response.incomplete")  # with the whole response
+_BLOCKS = {  # type of a piece in Anthropic's streams -> its block, and where its text is
+    "text_delta": ("text", "text"),
+    "thinking_delta": ("thinking", "thinking"),
+    "input_json_delta": ("tool_use", "partial_json"),
+}
 
 
 def asked(request: Any) -> tuple[str | None, list[dict[str, Any]]]:
@@ -194,14 +194,6 @@ def _content(content: Any) -> tuple[str, dict[str, Any]]:
     content = parsed(content)
     content = content.get("parts", content) if isinstance(content, dict) else content
     return text_and_labels(content) if isinstance(content, list) else (str(content or ""), {})
-
-
-_ENDS = ("response.completed", "response.incomplete")  # with the whole response
-_BLOCKS = {  # type of a piece in Anthropic's streams -> its block, and where its text is
-    "text_delta": ("text", "text"),
-    "thinking_delta": ("thinking", "thinking"),
-    "input_json_delta": ("tool_use", "partial_json"),
-}
 
 
 def whole(response: Any) -> Any:

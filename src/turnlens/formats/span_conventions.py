@@ -112,6 +112,11 @@ _SIGNS = {
     ),
 }
 _TIMES = ({"timestamp"}, {"start_time"})
+_EVENTS = re.compile(
+    r"gen_ai\.(system|user|assistant|tool)\.message|gen_ai\.choice|gen_ai\.content\.(prompt|completion)"
+)
+_IN_LIST = re.compile(r"(?:attributes\.)?(.+?)\.(\d+(?:\..*)?)")
+_KEPT = ("role", "content", "tool_calls", "tool_call_id", "parts")
 
 
 @lru_cache(1024)
@@ -132,13 +137,6 @@ def convention_of(keys: frozenset[str]) -> str | None:
         if required <= plain and signs & plain and any(time <= plain for time in _TIMES):
             return name
     return None
-
-
-_EVENTS = re.compile(
-    r"gen_ai\.(system|user|assistant|tool)\.message|gen_ai\.choice|gen_ai\.content\.(prompt|completion)"
-)
-_IN_LIST = re.compile(r"(?:attributes\.)?(.+?)\.(\d+(?:\..*)?)")
-_KEPT = ("role", "content", "tool_calls", "tool_call_id", "parts")
 
 
 def decoded(value: Any) -> Any:

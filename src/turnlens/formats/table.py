@@ -1,4 +1,4 @@
-"""Tables with one message per row: CSV, TSV, Excel, Parquet or JSONL.
+"""Tables with one message per row: CSV, TSV, Excel, Parquet or JSONL; and records whose fields the user names.
 
 The columns of the conversation's id, the speaker, the text and optionally the time or order are found by their usual
 names, or are those the user names (`Columns`). Without speakers, each row is a text of its own. The rows of a
@@ -8,6 +8,12 @@ the time column if there is one, and keep the time as the label ``time`` (``star
 otherwise they stay in file order. A message whose cell of the time is empty stays behind the one before it. A further
 column is a label of the conversation if it never changes within any conversation of the file, otherwise a label of the
 messages. A row that such a column (``public``, ``internal``) tells to be for colleagues alone is a note.
+
+Grammar of CSV: RFC 4180; the delimiter is the one of comma, tab and semicolon that the header has most of.
+
+`nested` reads records that are whole conversations: ``{"ticket": {"id": 7, "comments": [{"author": {"type": "agent"},
+"body": "…", "at": "…"}]}}`` with the columns ``conversation=ticket.id,messages=ticket.comments,speaker=author.type,
+text=body,time=at``. The list may also be JSON in the cell of a table; all else becomes labels.
 """
 
 from __future__ import annotations

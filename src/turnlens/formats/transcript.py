@@ -22,6 +22,17 @@ from turnlens.formats.source_file import Source
 
 _SEPARATOR = re.compile(r"\s*(-{3,}|={3,}|\*{3,}|_{3,})\s*")
 _LEAST_SHARE = 0.3
+_TIME = r"(?:\d{4}-\d{2}-\d{2}[T ])?\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d+)?(?:\s?[AaPp][Mm])?"
+# A time before or after the name, bold type as in Markdown, and the colon of any script. A name has no sentence in it.
+_NAMED = re.compile(
+    rf"(?:[\[(]?(?P<time>{_TIME})[\])]?\s*(?:[-–]\s*)?)?"
+    rf"(?P<bold>\*\*|__)?(?P<name>(?!\s)[^:：?!;,。，\t\[\](){{}}*<>\x22]{{1,40}}?)(?:\*\*|__)?"
+    rf"(?:\s*[\[(](?P<later>{_TIME})[\])])?\s*(?::(?:\*\*|__)?(?=\s|$)|：)\s*(?P<text>.*)",
+    re.DOTALL,
+)
+_MOST_WORDS = 5
+# What stands in small letters within names.
+_PARTICLES = frozenset(["and", "of", "the", "de", "da", "di", "do", "du", "del", "della", "van", "von", "der", "den"])
 
 
 class Transcript(NamedTuple):
@@ -77,19 +88,6 @@ FORMAT = Format(
     convert=convert,
     matches=matches,
 )
-
-
-_TIME = r"(?:\d{4}-\d{2}-\d{2}[T ])?\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d+)?(?:\s?[AaPp][Mm])?"
-# A time before or after the name, bold type as in Markdown, and the colon of any script. A name has no sentence in it.
-_NAMED = re.compile(
-    rf"(?:[\[(]?(?P<time>{_TIME})[\])]?\s*(?:[-–]\s*)?)?"
-    rf"(?P<bold>\*\*|__)?(?P<name>(?!\s)[^:：?!;,。，\t\[\](){{}}*<>\x22]{{1,40}}?)(?:\*\*|__)?"
-    rf"(?:\s*[\[(](?P<later>{_TIME})[\])])?\s*(?::(?:\*\*|__)?(?=\s|$)|：)\s*(?P<text>.*)",
-    re.DOTALL,
-)
-_MOST_WORDS = 5
-# What stands in small letters within names.
-_PARTICLES = frozenset(["and", "of", "the", "de", "da", "di", "do", "du", "del", "della", "van", "von", "der", "den"])
 
 
 class NamedLine(NamedTuple):
