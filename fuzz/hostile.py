@@ -46,11 +46,7 @@ _TEXTS = (
     "\ud800",
     "\u2028",
     "é" * 300,
-    "user",
-    "1",
-    "nan",
-    "2024-01-01",
-    "0001-01-01T00:00+14:00",
+    *["user", "1", "nan", "2024-01-01", "0001-01-01T00:00+14:00"],
 )
 _NUMBERS = (0, -1, 1, 0.5, 2**63, -(2**64), 10**400, 1e308, float("nan"), float("inf"))
 
@@ -79,30 +75,10 @@ def damaged_bytes(draw: st.DrawFn, content: bytes) -> bytes:
 
 # What the parser of e-mail headers gives a meaning, also many times over.
 _HEADER_PIECES = (
+    *'()<>[]"\\,;:@.=*\t \0\udcff',
     *(
-        "(",
-        ")",
-        "<",
-        ">",
-        "[",
-        "]",
-        '"',
-        "\\",
-        ",",
-        ";",
-        ":",
-        "@",
-        ".",
-        "=",
-        "*",
-        "\t",
-        " ",
         "\n ",
         "\r\n\t",
-        "\0",
-        "\udcff",
-    ),
-    *(
         "=?utf-8?q?",
         "=?utf-8?b?",
         "?=",
@@ -112,9 +88,16 @@ _HEADER_PIECES = (
         "<a@b.c>",
         "é",
         "text/plain",
-        "multipart/mixed",
     ),
-    *("boundary=x", "filename*0=", "charset=utf-7", "Wed, 1 May 2024 10:00:00 +9999", "99999", "-0000"),
+    *(
+        "multipart/mixed",
+        "boundary=x",
+        "filename*0=",
+        "charset=utf-7",
+        "Wed, 1 May 2024 10:00:00 +9999",
+        "99999",
+        "-0000",
+    ),
 )
 
 
@@ -156,7 +139,7 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
 # What personal data is made of, repeated until a pattern that looks at anything twice does not end.
 _SIGNS = st.text("0123456789 +-.()/@:,#\n\t_%'[]?=&<>aAzé请１＠．ﷺ\u0301\u200b", min_size=1, max_size=12)
 _NUMBERS_AND_ADDRESSES = st.sampled_from(
-    (
+    [
         "1 ",
         "11 ",
         "4444 ",
@@ -167,10 +150,10 @@ _NUMBERS_AND_ADDRESSES = st.sampled_from(
         "12 34 56 78 90 ",
         "DE89 ",
         "aa11",
-        "DE89 3704 0044 0532 0130 0 ",
         "1.1.1.1 ",
         "1::1 ",
         "fe80:",
+        "DE89 3704 0044 0532 0130 0 ",
         "550e8400-e29b-41d4-",
         "a@",
         "a@a.",
@@ -183,7 +166,7 @@ _NUMBERS_AND_ADDRESSES = st.sampled_from(
         "localhost:",
         "call ",
         "order 1234567 ",
-    )
+    ]
 )
 _LETTERS = 20_000
 

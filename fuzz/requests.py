@@ -69,7 +69,7 @@ def many_values(draw: st.DrawFn) -> tuple[str, bytes]:
 
 @cache
 def _client() -> Any:
-    """A client of a service in a thread of this process, so that Atheris sees its lines; it ends with the process."""
+    """A client of a service in a thread of this process, which ends with the process."""
     from server import SECONDS, start_server  # type: ignore[import-not-found]
 
     from tiny_encoder import save_tiny_encoder

@@ -32,22 +32,12 @@ from tiny_encoder import save_tiny_encoder  # noqa: E402
 
 _PAIR = {"premise": "a", "hypothesis": "b", "label": "entailment"}
 _WORDS = (
-    "déçu",
-    "Grüße",
-    "żółw",
-    "ığ",
-    "Где мой заказ",
-    "είναι",
-    "הזמנה",
-    "طلبي",
-    "我的包裹",
-    "カード",
-    "소포",
     "It’s €5",
     "\xa0",
     "ÿ",
+    *["déçu", "Grüße", "żółw", "ığ", "Где", "είναι", "הזמנה", "طلبي", "我的包裹", "カード", "소포"],
 )
-_ENCODINGS = (
+_ENCODINGS = [
     "cp1252",
     "cp1250",
     "cp1251",
@@ -65,8 +55,8 @@ _ENCODINGS = (
     "utf-32",
     "utf-7",
     "utf-8",
-)
-_MAIL_HEADERS = (
+]
+_MAIL_HEADERS = [
     "Date",
     "Message-ID",
     "In-Reply-To",
@@ -75,7 +65,7 @@ _MAIL_HEADERS = (
     "Content-Type",
     "Content-Disposition",
     "To",
-)
+]
 _RECIPE = 'method = "dialogue-cse"\nbatch_size = 4\ntemperature = 0.1\nadaptation = {epochs = 1.0}\n'
 
 
