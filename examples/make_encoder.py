@@ -36,8 +36,7 @@ from torch.nn.functional import normalize
 
 import turnlens
 from turnlens._utils.files import atomic_path
-from turnlens.data.cleaning import merge_runs
-from turnlens.data.drawing import draw_conversations
+from turnlens.data.dataset_operations import draw_conversations, merge_runs
 from turnlens.data.messages import labelled_texts, plain_messages
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.embed import embed_messages

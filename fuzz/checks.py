@@ -18,8 +18,8 @@ from turnlens.data.conversation_files import write_arrow
 from turnlens.data.conversation_reader import SkippedRows, read_rows
 from turnlens.data.conversations import iterate_conversations
 from turnlens.data.inspection import Inspection
+from turnlens.data.personal.redaction import Redaction
 from turnlens.data.read_options import ReadingOptions
-from turnlens.data.redaction import Redaction
 from turnlens.encoders.loading import load_encoder
 from turnlens.errors import ConversationError
 from turnlens.papers.dialogue_cse.dialogue_sts import read_sts_task

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from turnlens.data.redaction import PATTERNS, Redaction, merged
+from turnlens.data.personal.redaction import PATTERNS, Redaction, merged
 
 _CASES = Path(__file__).with_name("personal_data_cases.toml")
 _MARKED = re.compile(r"«(\w+):([^»]+)»")

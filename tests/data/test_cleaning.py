@@ -8,8 +8,8 @@ import datasets
 import pytest
 
 from chat_cases import chat, write_jsonl
-from turnlens.data.cleaning import drop_empty_messages, keep_long_enough, merge_consecutive_messages
 from turnlens.data.conversations import read_conversations
+from turnlens.data.dataset_operations import drop_empty_messages, keep_long_enough, merge_consecutive_messages
 
 
 def test_merging_joins_neighbours_of_one_role() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from personal_data_table import as_markdown, cases, counts, presidio, shares
 
-from turnlens.data.redaction import Redaction
+from turnlens.data.personal.redaction import Redaction
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "personal-data.md"
 

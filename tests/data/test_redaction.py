@@ -13,13 +13,13 @@ from chat_cases import write_jsonl
 from format_cases import without_none
 from turnlens.data.conversations import convert_conversations, read_conversations
 from turnlens.data.personal import bank_numbers
-from turnlens.data.personal import phones as telephone
+from turnlens.data.personal import phone_numbers as telephone
 from turnlens.data.personal.bank_numbers import cards, ibans
-from turnlens.data.personal.names import names_finder
-from turnlens.data.personal.phones import phones
+from turnlens.data.personal.person_names import names_finder
+from turnlens.data.personal.phone_numbers import phones
 from turnlens.data.personal.plain_text import PlainText
-from turnlens.data.personal.web import emails, ips, urls
-from turnlens.data.redaction import Redaction
+from turnlens.data.personal.redaction import Redaction
+from turnlens.data.personal.web_addresses import emails, ips, urls
 
 CARD = "4111 1111 1111 1111"  # the number that payment services give for trying things out
 

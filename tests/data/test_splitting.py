@@ -6,7 +6,7 @@ import datasets
 import pytest
 
 from chat_cases import chat
-from turnlens.data.splitting import split_conversations
+from turnlens.data.dataset_operations import split_conversations
 
 
 def test_splits_depend_on_the_id_only() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from turnlens.data.tokens import tokenize
+from turnlens.data.languages import tokenize
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from sentence_transformers import SentenceTransformer
 
 import turnlens
 from closeness import assert_same_vectors
-from turnlens.data.cleaning import merge_runs
+from turnlens.data.dataset_operations import merge_runs
 from turnlens.training.recipes import InContext
 
 RECIPE = InContext(batch_size=24, max_steps=6, learning_rate=1e-3)

@@ -21,7 +21,7 @@ import numpy as np
 
 import turnlens
 from quick import add_quick, data_folder
-from turnlens.data.drawing import draw_conversations
+from turnlens.data.dataset_operations import draw_conversations
 from turnlens.evaluation.clustering_metrics import discovery_figures
 
 GUESS = "turnlens.report.analysis.fit_answer_guess"

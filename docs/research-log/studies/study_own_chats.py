@@ -37,7 +37,7 @@ import turnlens
 from quick import add_quick, data_folder, is_quick, results_file
 from turnlens._utils.files import atomic_path
 from turnlens._utils.vectors import bootstrap_interval, unit_vectors
-from turnlens.data.drawing import draw_conversations
+from turnlens.data.dataset_operations import draw_conversations
 from turnlens.encoders.context_projection import ContextProjection, fit_context_projection
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.folders import BASE_ENCODER

@@ -11,9 +11,9 @@ from datasets import Dataset
 from turnlens._utils.files import atomic_path, check_file, check_folder
 from turnlens._utils.registries import DEFAULT_METHOD
 from turnlens.data.conversations import read_conversations
+from turnlens.data.dataset_operations import split_conversations
 from turnlens.data.messages import texts_of
 from turnlens.data.sample_corpus import sample_conversations
-from turnlens.data.splitting import split_conversations
 from turnlens.encoders.loading import load_encoder
 from turnlens.encoders.messages import encode_messages
 from turnlens.evaluation import RetrievalResult, compare_results, evaluate_retrieval, load_task

@@ -107,7 +107,7 @@ class Reading:
         return ConversationInput(paths, options).files_by_name()
 
     def _keyed(self, id_key: bytes | None) -> dict[str, Any]:
-        from turnlens.data.redaction import Redaction
+        from turnlens.data.personal.redaction import Redaction
 
         return {"redact": None if self.redact is None else Redaction.parse(self.redact, id_key)}
 

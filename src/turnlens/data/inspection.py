@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from turnlens.data.languages import language_of
-from turnlens.data.personal.name_labels import holds_names
-from turnlens.data.redaction import PATTERNS, find_personal_data, is_searched
-from turnlens.data.tokens import tokenize
+from turnlens.data.languages import language_of, tokenize
+from turnlens.data.personal.person_names import holds_names
+from turnlens.data.personal.redaction import PATTERNS, find_personal_data, is_searched
 
 _MOST_VALUES = 1000  # distinct values of a label, or speakers; beyond this, new ones are only counted
 _SHOWN_VALUES = 5

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypedDict
 
 from typing_extensions import Unpack
 
-from turnlens.data.redaction import Redaction
+from turnlens.data.personal.redaction import Redaction
 from turnlens.errors import ConversationError
 from turnlens.formats import FORMATS
 from turnlens.formats.columns import ColumnNames

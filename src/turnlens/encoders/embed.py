@@ -18,7 +18,7 @@ from sentence_transformers import SentenceTransformer
 from turnlens._utils.files import atomic_path, is_standard
 from turnlens._utils.processes import RunFolder
 from turnlens._utils.progress import progress_of
-from turnlens.data.fingerprint import fingerprint
+from turnlens.data.dataset_operations import fingerprint
 from turnlens.data.messages import texts_of
 from turnlens.encoders.contexts import encode_contexts
 from turnlens.encoders.conversation_encoder import ConversationEncoder

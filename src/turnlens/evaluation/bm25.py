@@ -10,7 +10,7 @@ import numpy as np
 from turnlens._compat import import_bm25s
 from turnlens._utils.progress import progress_bar
 from turnlens._utils.vectors import FloatArray, IntArray
-from turnlens.data.tokens import tokenize
+from turnlens.data.languages import tokenize
 
 
 def bm25_candidates(texts: Sequence[str], queries: Sequence[int], count: int) -> Iterator[IntArray]:

@@ -31,7 +31,7 @@ from typing_extensions import override
 
 from turnlens._compat import loaded_from
 from turnlens._utils.arguments import check_positive
-from turnlens.data.fingerprint import fingerprint
+from turnlens.data.dataset_operations import fingerprint
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.identity import encoder_source
 from turnlens.encoders.transformer import transformer_of

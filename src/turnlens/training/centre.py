@@ -14,11 +14,9 @@ from typing_extensions import override
 import turnlens
 from turnlens._utils.files import check_folder, only_writer
 from turnlens._utils.vectors import FloatArray
-from turnlens.data.cleaning import drop_empty_messages
 from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
-from turnlens.data.drawing import draw_conversations
-from turnlens.data.fingerprint import fingerprint
+from turnlens.data.dataset_operations import draw_conversations, drop_empty_messages, fingerprint
 from turnlens.data.messages import Messages, texts_of
 from turnlens.encoders.centre import Centre
 from turnlens.encoders.conversation_encoder import ConversationEncoder

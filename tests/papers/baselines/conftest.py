@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 
 import turnlens
 from tiny_encoder import save_random_encoder
-from turnlens.data.tokens import tokenize
+from turnlens.data.languages import tokenize
 from turnlens.evaluation import (
     LabelledConversations,
     RetrievalTask,

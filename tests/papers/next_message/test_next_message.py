@@ -19,7 +19,7 @@ from sequence_cases import (
     numbered,
     talks,
 )
-from turnlens.data.tokens import tokenize
+from turnlens.data.languages import tokenize
 from turnlens.encoders.contexts import encode_contexts
 from turnlens.errors import ConversationError
 from turnlens.evaluation import compare_results

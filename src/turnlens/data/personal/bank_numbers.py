@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from turnlens.data.personal.spans import NUMBER_START, Span
+from turnlens.data.personal.plain_text import NUMBER_START, Span
 
 _BETWEEN = r"(?:[ \t.-]{1,3}|[ \t]{0,2}\r?\n[ \t]{0,2})"  # groups may go on in the next line
 # Numbers in lists and dates have such signs between them too, but rarely four digits each.

@@ -1,17 +1,37 @@
-"""Texts as patterns read them: digits of any width or script are digits, all dashes one, invisible signs are gone.
+"""Texts as finders of personal data read them, and spans of such texts.
 
-Only the text that patterns examine is changed; spans are translated back to the text as it was written.
+Digits of any width or script are digits, all dashes one, invisible signs are gone. Only the text that patterns examine
+is changed; spans are translated back to the text as it was written.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from turnlens.data.personal.spans import Span
+Span = tuple[int, int]  # start and end in the text
+Finder = Callable[[str], Iterable[Span]]
+
+# Chinese and Japanese are written without spaces: such a letter beside another is no part of its word.
+_UNSPACED = r"\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+LETTER = rf"[^\W{_UNSPACED}]"  # or digit
+# Where a number may begin: not within a word, a decimal, a time or an amount; but after a whole number and a comma.
+NUMBER_START = r"(?<![A-Za-z\d_])(?<!\d[./-])(?<!\b\d[,:])(?<!\b\d\d[,:])(?<!\b\d\d\d,)"
+
+
+def covered(text: str, spans: Iterable[Span]) -> str:
+    """The text with recognised spans replaced by neutral signs, so that nothing else is recognised there."""
+    parts, done = [], 0
+    for start, end in sorted(spans):
+        if end > done:
+            start = max(start, done)
+            parts += [text[done:start], "|" * (end - start)]
+            done = end
+    return "".join(parts) + text[done:]
+
 
 # A letter and its accents, of which no more than this many are put together: to sort very many takes very long.
 _MARKS = "\u0300-\u036f\u3099\u309a\ufe0f\u20e3"

@@ -27,7 +27,7 @@ from typing_extensions import override
 
 from turnlens._utils.arguments import require_list
 from turnlens._utils.progress import progress_bar
-from turnlens.data.cleaning import merge_runs
+from turnlens.data.dataset_operations import merge_runs
 from turnlens.data.messages import Conversations, plain_messages
 from turnlens.papers.baselines.corpus import fitted
 

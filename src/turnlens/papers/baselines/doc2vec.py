@@ -10,8 +10,8 @@ import numpy as np
 from turnlens._compat import infer_document
 from turnlens._utils.progress import progress_bar
 from turnlens._utils.registries import require
+from turnlens.data.languages import tokenize
 from turnlens.data.messages import Conversations, Messages, document
-from turnlens.data.tokens import tokenize
 from turnlens.papers.baselines.corpus import documents, fitted
 from turnlens.papers.baselines.waiting import EpochBar
 

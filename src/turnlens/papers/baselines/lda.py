@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from turnlens.data.languages import tokenize
 from turnlens.data.messages import Conversations, Messages, document
-from turnlens.data.tokens import tokenize
 from turnlens.papers.baselines.corpus import documents, fitted
 from turnlens.papers.baselines.waiting import waiting
 

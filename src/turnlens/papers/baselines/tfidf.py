@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from turnlens._utils.arguments import require_list
+from turnlens.data.languages import tokenize
 from turnlens.data.messages import Conversations
-from turnlens.data.tokens import tokenize
 from turnlens.papers.baselines.corpus import fitted, utterances
 
 

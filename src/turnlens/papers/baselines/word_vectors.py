@@ -16,8 +16,8 @@ import numpy as np
 from turnlens._utils.arguments import require_list
 from turnlens._utils.progress import progress_bar
 from turnlens._utils.registries import require
+from turnlens.data.languages import tokenize
 from turnlens.data.messages import Conversations
-from turnlens.data.tokens import tokenize
 from turnlens.errors import ConversationError
 from turnlens.papers.baselines.corpus import fitted, utterances
 from turnlens.papers.baselines.waiting import EpochBar, waiting

@@ -18,8 +18,8 @@ from sklearn.preprocessing import normalize
 from turnlens._utils.files import atomic_path, check_file
 from turnlens._utils.registries import require
 from turnlens._utils.vectors import FloatArray
+from turnlens.data.languages import tokenize
 from turnlens.data.messages import Conversations, distinct_texts, labelled_texts
-from turnlens.data.tokens import tokenize
 from turnlens.errors import ConversationError
 
 _NEIGHBOURS = 10  # a pair is a text and a random one of this many nearest

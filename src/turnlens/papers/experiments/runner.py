@@ -26,7 +26,7 @@ from huggingface_hub import try_to_load_from_cache
 import turnlens
 from turnlens._utils.files import atomic_path
 from turnlens._utils.progress import error_console
-from turnlens.data.drawing import draw_conversations
+from turnlens.data.dataset_operations import draw_conversations
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.folders import BASE_ENCODER
 from turnlens.encoders.identity import encoder_source, weights_digest

@@ -14,8 +14,8 @@ from datasets import Dataset
 
 from turnlens._utils.registries import LevelName, Table
 from turnlens.data.conversations import read_conversations
+from turnlens.data.dataset_operations import split_conversations
 from turnlens.data.sample_corpus import sample_conversations
-from turnlens.data.splitting import split_conversations
 from turnlens.papers.baselines import Learning, Need
 
 Score = Callable[[Any, Mapping[str, Any]], dict[str, Any]]  # see ``scoring``

@@ -10,7 +10,7 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
-from turnlens.data.cleaning import merge_runs
+from turnlens.data.dataset_operations import merge_runs
 from turnlens.data.messages import Conversations, Message, plain_messages_in
 from turnlens.encoders.contexts import encode_contexts
 from turnlens.encoders.messages import encode_messages

@@ -16,8 +16,12 @@ from typing_extensions import override
 
 from turnlens._utils.files import existing_file
 from turnlens._utils.registries import METHODS, PUBLISHED, LevelName, check_method
-from turnlens.data.cleaning import drop_empty_messages, keep_long_enough, merge_consecutive_messages
-from turnlens.data.fingerprint import fingerprint
+from turnlens.data.dataset_operations import (
+    drop_empty_messages,
+    fingerprint,
+    keep_long_enough,
+    merge_consecutive_messages,
+)
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.folders import DEFAULT_ENCODER
 from turnlens.training.encoder_modes import frozen_layers, runs_in_bf16

@@ -18,8 +18,7 @@ from datasets import Dataset
 from sentence_transformers.base.evaluation import BaseEvaluator
 from typing_extensions import override
 
-from turnlens.data.drawing import draw_conversations
-from turnlens.data.fingerprint import fingerprint
+from turnlens.data.dataset_operations import draw_conversations, fingerprint
 from turnlens.data.messages import Messages
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.training.centre import FitCentre

@@ -10,7 +10,7 @@ from datasets import Dataset
 from typing_extensions import override
 
 from turnlens._utils.vectors import FloatArray, unit_vectors
-from turnlens.data.drawing import draw_conversations
+from turnlens.data.dataset_operations import draw_conversations
 from turnlens.data.messages import Messages, texts_of
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.history import add_surroundings

@@ -13,9 +13,7 @@ from typing_extensions import override
 
 from turnlens._utils.arguments import check_interpolation, check_positive
 from turnlens._utils.registries import LevelName
-from turnlens.data.cleaning import drop_empty_messages
-from turnlens.data.drawing import draw_conversations
-from turnlens.data.fingerprint import fingerprint
+from turnlens.data.dataset_operations import draw_conversations, drop_empty_messages, fingerprint
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.embed import read_vectors
 from turnlens.training.losses.composed import ComposedSettings

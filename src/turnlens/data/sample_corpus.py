@@ -1,18 +1,33 @@
-"""Writing the conversations of the sample corpus."""
+"""A small made-up corpus of support conversations, generated from phrase tables, for demos and tests.
+
+The tables are ``phrases/<domain>.toml`` and ``phrases/common.toml``. ``{slot}`` in a text is filled from the table
+``slots`` of ``common.toml``; one conversation keeps one value per slot, ``{other_slot}`` is another one, and ``#`` in a
+value is a random digit. A domain, a line of business, has:
+
+- ``name``: the first half of its intents' labels; ``openings``: the greetings of its agents;
+- ``third_party``: the role of the colleague who joins a multi-party conversation, and the lines on ``joining``;
+- ``intents``, each with ``phrasings``: the customer's statements, with few words in common; ``topics``: its names, for
+  the frames in ``requests``; ``questions``: an agent's question and the customer's possible answers; ``resolutions``:
+  the agent's last words on it; ``follow_ups``: a further question and its answer; ``then``: the intents that may
+  sensibly come next.
+"""
 
 from __future__ import annotations
 
 import random
 import re
+import tomllib
 from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
-
-from turnlens.data.sample_corpus.tables import common, domains
 
 if TYPE_CHECKING:
     import datasets
 
+# The order matters: a conversation picks its domain by position.
+DOMAIN_NAMES = ("parcels", "cards", "internet", "flights")
 MAX_TURNS = 16
 # How often a customer names the topic, names the topic and describes the situation, or only describes the situation.
 STATEMENT_SHARES = (0.35, 0.5, 0.15)
@@ -21,8 +36,33 @@ _SLOT = re.compile(r"\{(\w+)\}")
 _LETTER_PAIR = re.compile(r"(?<=[a-z])[a-z]{2}(?=[a-z])")
 
 
+@cache
+def domains() -> tuple[SimpleNamespace, ...]:
+    """Return the domains of the sample corpus, with intents and phrases in the order of their files."""
+    return tuple(map(_domain, DOMAIN_NAMES))
+
+
+@cache
+def common() -> SimpleNamespace:
+    """Return the lines that every domain shares, and the values of the slots."""
+    return _read("common")
+
+
+def _domain(name: str) -> SimpleNamespace:
+    domain = _read(name)
+    for intent in domain.intents.values():  # a table of two keys is a pair: the question and what answers it
+        intent |= {name: [tuple(pair.values()) for pair in intent[name]] for name in ("questions", "follow_ups")}
+    domain.intents = {name: SimpleNamespace(**intent) for name, intent in domain.intents.items()}
+    return domain
+
+
+def _read(name: str) -> SimpleNamespace:
+    text = (files("turnlens.data") / "phrases" / f"{name}.toml").read_text(encoding="utf-8")
+    return SimpleNamespace(**tomllib.loads(text))
+
+
 def sample_conversations(n: int = 1000, *, seed: int = 0) -> datasets.Dataset:
-    """Generate support conversations in eight domains.
+    """Generate support conversations in four domains.
 
     Conversation ``i`` depends on ``(seed, i)`` only, so a smaller corpus is a prefix of a larger one.
 
@@ -36,6 +76,14 @@ def sample_conversations(n: int = 1000, *, seed: int = 0) -> datasets.Dataset:
 
     Raises:
         ValueError: ``n`` is less than 1.
+
+    Example:
+        >>> import turnlens
+        >>> conversations = turnlens.sample_conversations(2)
+        >>> conversations["id"][:]
+        ['sample-0-000000', 'sample-0-000001']
+        >>> sorted(conversations[0]["messages"][0])
+        ['content', 'intent', 'role']
     """
     if n < 1:
         raise ValueError(f"n must be at least 1, got {n}")
@@ -53,7 +101,7 @@ class _Writer:
 
     def __init__(self, seed: int, index: int) -> None:
         # A string seed is hashed with SHA-512: the same on every run, whatever PYTHONHASHSEED is.
-        self.random = random.Random(f"turnlens sample {seed} {index}")
+        self.random = random.Random(f"{seed} {index}")
         self.id = f"sample-{seed}-{index:06d}"
         self.domain = self.random.choice(domains())
         self.common = common()
@@ -95,7 +143,7 @@ class _Writer:
             self._say("assistant", self.domain.openings)
 
     def _link(self) -> None:
-        """From one intent to the next; the acknowledgement alone makes the customer speak twice in a row."""
+        """Lead to the next intent; the acknowledgement alone makes the customer speak twice in a row."""
         link = self.random.random()
         if link < 0.4 and self._afford(2):
             self._say("user", self.common.acknowledgements)
@@ -149,7 +197,7 @@ class _Writer:
         return self.random.random() < probability and self._afford(cost)
 
     def _afford(self, turns: int) -> bool:
-        """Whether ``turns`` optional turns still fit; takes them if so."""
+        """Take ``turns`` optional turns if they still fit, and return true then."""
         if turns > self.spare:
             return False
         self.spare -= turns

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from ipaddress import ip_address
 
-from turnlens.data.personal.spans import LETTER, Span, covered
+from turnlens.data.personal.plain_text import LETTER, Span, covered
 
 _LOCAL = re.compile(rf"{LETTER}|[.+%'’-]")
 _UNSPACED_LOCAL = re.compile(r"[\w.+%'’-]")

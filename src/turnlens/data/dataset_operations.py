@@ -1,11 +1,16 @@
-"""Cleaning conversations: joining, stripping and leaving out messages, and leaving out conversations."""
+"""Steps on data sets of conversations: cleaning, splitting, drawing samples, and identity."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import Any
 
 import datasets
+import numpy as np
+from datasets import Dataset
 
 from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
@@ -70,3 +75,65 @@ def _map_messages(
 
 def _changed_batch(batch: list[list[dict[str, Any]]], change: Callable[..., Any], **arguments: Any) -> dict[str, Any]:
     return {"messages": [change(messages, **arguments) for messages in batch]}
+
+
+def split_conversations(
+    data: ConversationSource, *, train: float = 0.8, dev: float = 0.1, test: float = 0.1
+) -> dict[str, datasets.Dataset]:
+    """Split by a hash of the id, so a conversation's split depends on nothing but its id and the fractions.
+
+    Args:
+        data: What `turnlens.read_conversations` reads or gives.
+        train: Fraction of conversations for training.
+        dev: Fraction for development.
+        test: Fraction for testing; the three add up to 1.
+
+    Returns:
+        ``{"train": …, "dev": …, "test": …}``.
+
+    Raises:
+        ValueError: A fraction is negative, or they do not add up to 1.
+    """
+    fractions = {"train": train, "dev": dev, "test": test}
+    if min(fractions.values()) < 0 or abs(sum(fractions.values()) - 1) > 1e-6:
+        raise ValueError(f"train, dev and test are {train}, {dev} and {test}; expected fractions that add up to 1")
+    conversations = read_conversations(data)
+    rows: dict[str, list[int]] = {name: [] for name in fractions}
+    for index, identifier in enumerate(conversations["id"]):
+        rows[_split_of(identifier, fractions)].append(index)
+    return {name: conversations.select(indices) for name, indices in rows.items()}
+
+
+def _split_of(identifier: str, fractions: dict[str, float]) -> str:
+    digest = blake2b(identifier.encode(), digest_size=8).digest()
+    position = int.from_bytes(digest, "big") / 2**64  # in [0, 1)
+    used = [name for name, fraction in fractions.items() if fraction > 0]
+    end = 0.0
+    for name in used[:-1]:
+        end += fractions[name]
+        if position < end:
+            return name
+    return used[-1]
+
+
+def draw_conversations(conversations: Dataset, count: int | None, seed: int) -> Dataset:
+    """Draw conversations at random and keep their order. If there are no more than ``count``, all are returned.
+
+    Args:
+        conversations: The conversations.
+        count: How many to draw; None means all.
+        seed: Seed of the draw.
+    """
+    if count is None or count >= len(conversations):
+        return conversations
+    return conversations.select(np.sort(np.random.default_rng(seed).permutation(len(conversations))[:count]))
+
+
+def fingerprint(conversations: Dataset) -> str:
+    """A hash of the conversations' ids, roles and texts, to notice if a run is continued with other data."""
+    digest = hashlib.blake2b(digest_size=8)
+    for rows in conversations.iter(1000):
+        for name, messages in zip(rows["id"], rows["messages"]):
+            said = [name, *(part for message in messages for part in (message["role"], message["content"]))]
+            digest.update(json.dumps(said).encode())
+    return f"{len(conversations)} conversations, {digest.hexdigest()}"

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from functools import cache
 
 from turnlens.data.personal.bank_numbers import ACCOUNT_LIKE, cards, ibans
-from turnlens.data.personal.spans import NUMBER_START, Span, covered
-from turnlens.data.personal.web import ips
+from turnlens.data.personal.plain_text import NUMBER_START, Span, covered
+from turnlens.data.personal.web_addresses import ips
 
 _BETWEEN = r"[ \t]{0,2}+(?:[/-][ \t]{0,2}+|\.)?"
 _RUN = re.compile(rf"{NUMBER_START}[+(（]{{0,3}}+\d++[)）]?(?:{_BETWEEN}[(（]?\d++[)）]?)*+")
