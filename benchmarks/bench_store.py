@@ -26,8 +26,8 @@ import numpy as np
 
 from quick import add_quick, output_of
 from turnlens._utils.processes import keep_little_free_memory
-from turnlens.store import ConversationStore, indexing
-from turnlens.store.encoding import StoreEncoder
+from turnlens.store import ConversationStore, indexes
+from turnlens.store.store_encoder import StoreEncoder
 
 DIM, TURNS, QUERIES = 384, 16, 20
 MESSAGES_IN_CLUSTER, CLUSTERS_IN_TOPIC = 20, 200
@@ -170,8 +170,8 @@ def main() -> None:
         # first, since a process is told the peak of the one that started it, if that is higher
         for part in (messages // 4, messages):
             print(f"peak memory of indexing {part:,}: {peak_memory(part, arguments.quick):,.0f} MB", flush=True)
-        smallest = 1000 if arguments.quick else indexing.SMALLEST_INDEXED
-        with mock.patch.object(indexing, "SMALLEST_INDEXED", smallest):
+        smallest = 1000 if arguments.quick else indexes.SMALLEST_INDEXED
+        with mock.patch.object(indexes, "SMALLEST_INDEXED", smallest):
             measure(Path(folder), messages)
 
 

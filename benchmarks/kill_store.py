@@ -35,8 +35,8 @@ import numpy as np
 import turnlens
 from turnlens.data.messages import Message
 from turnlens.encoders.message_pooling import pool_messages
-from turnlens.store import ConversationStore, StoreLockedError, adding, indexing
-from turnlens.store.encoding import StoreEncoder
+from turnlens.store import ConversationStore, StoreLockedError, batches, indexes
+from turnlens.store.store_encoder import StoreEncoder
 
 SGD = Path(os.environ.get("TURNLENS_DATA", "../shared/data")) / "sgd" / "train.jsonl.gz"
 DIM = 32
@@ -74,7 +74,7 @@ class HashVectors(StoreEncoder):
 def index_all(folder: Path, rows: Rows, confirmed: Connection) -> None:
     """A writer that indexes a corpus and tells how many conversations are confirmed."""
     confirmed.send(None)
-    adding._MESSAGES_IN_BATCH = 256  # so that there are many moments to be killed in
+    batches._MESSAGES_IN_BATCH = 256  # so that there are many moments to be killed in
     ConversationStore.open(folder, encoder=HashVectors()).add(rows, progress=confirmed.send)
 
 
@@ -86,7 +86,7 @@ def index_vectors(folder: Path, rows: Rows, confirmed: Connection) -> None:
 
 def index_early() -> None:
     """In this process, let a store write an index of few vectors, and at each commit."""
-    indexing.SMALLEST_INDEXED, indexing._COMMITS_UNTIL_TIDY = 100, 1
+    indexes.SMALLEST_INDEXED, indexes._COMMITS_UNTIL_TIDY = 100, 1
 
 
 def grow(folder: Path, rows: Rows, confirmed: Connection) -> None:

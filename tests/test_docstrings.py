@@ -15,10 +15,12 @@ WITH_EXAMPLES = [path for path in sorted(SOURCE.rglob("*.py")) if ">>> " in path
 
 
 @pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: path.relative_to(SOURCE).as_posix())
-def test_examples_give_what_they_show(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_give_what_they_show(
+    path: Path, tmp_path: Path, tiny_encoder_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)  # of files that examples write
     parts = path.relative_to(SOURCE.parent).with_suffix("").parts
     module = import_module(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
-    results = doctest.testmod(module)
+    results = doctest.testmod(module, extraglobs={"encoder": str(tiny_encoder_path)})
     assert results.attempted > 0
     assert results.failed == 0

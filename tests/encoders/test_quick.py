@@ -20,8 +20,8 @@ from turnlens.encoders.quick import QuickEncoder
 from turnlens.encoders.quick_cache import keep_quick, quick_encoder
 from turnlens.encoders.reply_head import ReplyHead
 from turnlens.store import ConversationStore, StoreError, encoding
-from turnlens.store.encoding import StoreEncoder
-from turnlens.store.opening import store_encoder
+from turnlens.store.open_arguments import store_encoder
+from turnlens.store.store_encoder import StoreEncoder
 
 TEXTS = ["cancel my card", "", "Hello, how are YOU?", "my card " * 200]
 TALK = [{"role": "a", "content": "my card is gone"}, {"role": "b", "content": "which card?"}]
@@ -96,7 +96,7 @@ def test_an_encoder_that_pools_in_another_way_is_left_alone(tiny_encoder: Conver
 
 def test_searching_and_replying_import_neither_torch_nor_datasets() -> None:
     code = (
-        "import sys, turnlens.store.encoding, turnlens.encoders.reply_model, turnlens.store.conversation_store;"
+        "import sys, turnlens.store.store_encoder, turnlens.encoders.reply_model, turnlens.store.conversation_store;"
         "print({'torch', 'datasets', 'transformers', 'pandas', 'sklearn'} & set(sys.modules))"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -11,7 +11,7 @@ import turnlens
 from turnlens import ConversationEncoder, ConversationStore
 from turnlens.report.boilerplate import without_boilerplate
 from turnlens.report.corpus import stored_corpus
-from turnlens.store.encoding import StoreEncoder
+from turnlens.store.store_encoder import StoreEncoder
 
 TEXTS = ["hello [NAME]", "[PHONE] pizza please", "my card [CARD] card", "yes"]
 

@@ -8,8 +8,7 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra service is not installed")
 
 from turnlens.service import ServiceSettings, create_app
-from turnlens.service.keys import Key, find_key, hash_key, new_key, read_keys
-from turnlens.service.rate_limits import RateLimiter
+from turnlens.service.keys import Key, RateLimiter, find_key, hash_key, new_key, read_keys
 
 from .server import Running, run_server
 
@@ -149,7 +148,7 @@ WRONG_FILES = [
 ]
 
 
-def test_a_wrong_file_of_keys_is_an_error_at_once(tmp_path: Path) -> None:
+def test_a_wrong_key_file_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "keys.toml"
     for text, message in WRONG_FILES:
         path.write_text(text)
@@ -157,7 +156,7 @@ def test_a_wrong_file_of_keys_is_an_error_at_once(tmp_path: Path) -> None:
             create_app(ServiceSettings(keys=path))
 
 
-def test_without_keys_this_machine_is_served_by_its_own_names_only(running: Running) -> None:
+def test_without_keys_only_local_names_are_served(running: Running) -> None:
     with running.client() as client:
         assert client.get("/v1/models").status_code == 200
         for host in ("localhost:80", "LOCALHOST", "[::1]:8000", "127.0.0.1"):

@@ -88,7 +88,7 @@ def run(case: Any) -> None:
 
 
 @pytest.mark.parametrize("said", [[], [b"G"], [b"GET / HTTP/1.1\r\n", b"Host: lo", b"calhost\r\n"]])
-def test_headers_that_never_end_do_not_keep_a_connection(said: list[bytes]) -> None:
+def test_endless_headers_end_the_connection(said: list[bytes]) -> None:
     async def case(clock: Clock) -> None:
         protocol, transport = connect(ServerState(), clock)
         for data in said:
@@ -101,7 +101,7 @@ def test_headers_that_never_end_do_not_keep_a_connection(said: list[bytes]) -> N
     run(case)
 
 
-def test_a_request_in_time_is_answered_and_its_connection_kept_for_the_next() -> None:
+def test_a_connection_is_kept_for_the_next_request() -> None:
     async def case(clock: Clock) -> None:
         protocol, transport = connect(ServerState(), clock)
         for number in (1, 2):
@@ -118,7 +118,7 @@ def test_a_request_in_time_is_answered_and_its_connection_kept_for_the_next() ->
     run(case)
 
 
-def test_a_slow_body_is_not_the_business_of_the_headers() -> None:
+def test_a_slow_body_does_not_end_the_connection() -> None:
     async def case(clock: Clock) -> None:
         protocol, transport = connect(ServerState(), clock)
         protocol.data_received(REQUEST.replace(b"GET", b"POST").replace(b"\r\n\r\n", b"\r\nContent-Length: 9\r\n\r\n1"))
@@ -146,7 +146,7 @@ def test_a_client_that_does_not_read_is_dropped() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "pieces"), [(9, 2), (3, 5), (0.9, None)])
-def test_a_client_that_reads_every_piece_late_is_dropped(seconds: float, pieces: int | None) -> None:
+def test_a_slowly_reading_client_is_dropped(seconds: float, pieces: int | None) -> None:
     async def case(clock: Clock) -> None:
         protocol, transport = connect(ServerState(), clock)
         protocol.data_received(REQUEST)

@@ -101,7 +101,7 @@ def test_conversations_are_added_grow_are_read_and_deleted(serving: Running) -> 
 
 
 @pytest.mark.parametrize("damaged", ["v1/messages.lance/data/*", "v1/*/_versions/*", "store.json"])
-def test_a_damaged_store_is_503_and_the_log_says_what_to_do(
+def test_a_damaged_store_is_503_with_a_log(
     own_server: Running, tmp_path: Path, caplog: pytest.LogCaptureFixture, damaged: str
 ) -> None:
     with own_server.client() as client:
@@ -131,7 +131,7 @@ def test_a_refused_write_makes_no_new_folder(serving: Running, folder: Path) -> 
         assert client.post("/v1/conversations", json={"conversations": [PIZZA]}).json()["added"] == 1
 
 
-def test_vectors_of_another_encoder_are_not_searched_with_that_of_before(
+def test_a_reindexed_store_is_503_until_the_restart(
     own_server: Running, tiny_encoder, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """`turnlens store reindex` may run beside a service, which keeps the encoder that it has."""
@@ -145,21 +145,21 @@ def test_vectors_of_another_encoder_are_not_searched_with_that_of_before(
     assert "holds vectors of" in caplog.text
 
 
-def test_what_can_be_read_has_a_head_which_load_balancers_ask_for(serving: Running) -> None:
+def test_every_get_route_answers_head(serving: Running) -> None:
     with serving.client() as client:
         for path, status in (("/health", 200), ("/health/live", 200), ("/v1/conversations/nobody", 404)):
             answer = client.head(path)
             assert (answer.status_code, answer.content) == (status, b"")
 
 
-def test_ids_that_are_numbers_are_texts_as_in_files(serving: Running) -> None:
+def test_numeric_ids_become_texts(serving: Running) -> None:
     with serving.client() as client:
         assert client.post("/v1/conversations", **lines({**CARD, "id": 17})).json()["added"] == 1
         assert client.post("/v1/conversations", json={"conversations": [{**CARD, "id": "17"}]}).json()["unchanged"] == 1
         assert client.get("/v1/conversations/17").json() == {**CARD, "id": "17"}
 
 
-def test_a_label_that_json_has_no_form_for_comes_back_as_null(serving: Running) -> None:
+def test_nan_labels_come_back_as_null(serving: Running) -> None:
     body = json.dumps({"conversations": [{**PIZZA, "price": float("nan"), "nested": {"a": None}}]})
     with serving.client() as client:
         answer = client.post("/v1/conversations", content=body, headers={"Content-Type": "application/json"})
@@ -238,7 +238,7 @@ def test_a_mistake_changes_nothing_and_names_its_place(serving: Running) -> None
             assert error["param"] == param or error["param"].startswith(f"{param}."), error
 
 
-def test_what_is_stored_is_read_while_more_is_being_embedded(gate: Gate, tmp_path: Path) -> None:
+def test_reads_do_not_wait_for_embedding(gate: Gate, tmp_path: Path) -> None:
     with run_server(stores={"talks": tmp_path / "talks"}) as server, server.client() as client:
         client.post("/v1/conversations", **lines(PIZZA))
         gate.shut()
@@ -254,7 +254,7 @@ def test_what_is_stored_is_read_while_more_is_being_embedded(gate: Gate, tmp_pat
         assert client.get("/v1/conversations/shop/card 1").json() == CARD
 
 
-def test_any_stored_id_is_reached_by_its_encoded_path(serving: Running) -> None:
+def test_any_id_is_reached_by_its_path(serving: Running) -> None:
     with serving.client() as client:
         for id in ("a\nb", "a\r\nb", "\n", "a\n", "a/b?c#d%", "\u2028", "'"):
             path = f"/v1/conversations/{quote(id, safe='')}"
@@ -264,7 +264,7 @@ def test_any_stored_id_is_reached_by_its_encoded_path(serving: Running) -> None:
             assert client.get(path).status_code == 404
 
 
-def test_a_long_query_is_read_as_far_as_the_model_reads_and_words_are_bounded(serving: Running) -> None:
+def test_long_queries_are_cut_and_long_words_refused(serving: Running) -> None:
     long = {"query": "my card is lost " * 100_000}
     with serving.client() as client:
         client.post("/v1/conversations", **lines(CARD))
@@ -275,7 +275,7 @@ def test_a_long_query_is_read_as_far_as_the_model_reads_and_words_are_bounded(se
             assert answer.status_code == 422 and answer.json()["error"]["param"] == "query"
 
 
-def test_a_long_message_is_stored_whole_unless_it_is_hardly_any_text(serving: Running) -> None:
+def test_long_messages_are_stored_and_long_blobs_refused(serving: Running) -> None:
     long = {"id": "long", "messages": [{"role": "user", "content": "my card is lost " * 20_000}]}
     blob = {"id": "blob", "messages": [{"role": "user", "content": "x" * 100_000}]}
     with serving.client() as client:
@@ -323,9 +323,7 @@ def test_a_key_sees_its_own_store_only(tiny_encoder_path: Path, tmp_path: Path) 
             assert client.get("/v1/conversations/shop/card 1?store=a").json() == CARD
 
 
-def test_a_server_without_a_model_takes_that_of_its_store_and_logs_what_it_holds(
-    tiny_encoder_path: Path, tmp_path: Path, caplog
-) -> None:
+def test_a_server_takes_the_model_of_its_store(tiny_encoder_path: Path, tmp_path: Path, caplog) -> None:
     turnlens.ConversationStore.open(tmp_path / "talks", encoder=str(tiny_encoder_path)).add([CARD])
     stores = {"talks": tmp_path / "talks", "mistyped": tmp_path / "talk"}
     with caplog.at_level("INFO", "turnlens.service"), run_server(stores=stores) as server, server.client() as client:
@@ -336,7 +334,7 @@ def test_a_server_without_a_model_takes_that_of_its_store_and_logs_what_it_holds
         assert answer["results"][0]["labels"] == {"topic": "card", "intent": "lost"}
 
 
-def test_a_store_of_another_encoder_is_refused_at_the_start(tiny_encoder, tmp_path: Path, caplog) -> None:
+def test_a_store_of_another_encoder_is_refused(tiny_encoder, tmp_path: Path, caplog) -> None:
     tiny_encoder[0].auto_model.embeddings.word_embeddings.weight.data += 1
     tiny_encoder.save_pretrained(str(tmp_path / "other"), create_model_card=False)
     turnlens.ConversationStore.open(tmp_path / "talks", encoder=tiny_encoder)

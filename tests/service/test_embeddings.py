@@ -128,7 +128,7 @@ def test_an_error_names_its_place(running) -> None:
             assert error["param"] == param or error["param"].startswith(f"{param}."), body
 
 
-def test_a_model_answers_to_the_last_part_of_its_name(tiny_encoder_path) -> None:
+def test_a_model_answers_to_its_short_name(tiny_encoder_path) -> None:
     with run_server(model=str(tiny_encoder_path), model_name="somebody/tiny") as server, server.client() as client:
         for name in ("somebody/tiny", "tiny"):
             answer = client.post("/v1/embeddings", json={"input": "a", "model": name}).json()
@@ -183,7 +183,7 @@ UNKNOWN_FIELDS: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-def test_an_unknown_field_is_refused_with_the_likely_one(running) -> None:
+def test_an_unknown_field_is_refused_with_a_suggestion(running) -> None:
     with running.client() as client:
         for path, body, told in UNKNOWN_FIELDS:
             response = client.post(f"/v1/{path}", json=body)
@@ -200,8 +200,8 @@ MANY_VALUES = [
 ]
 
 
-def test_too_many_values_are_refused_before_they_are_made(tiny_encoder_path, monkeypatch) -> None:
-    monkeypatch.setattr("turnlens.service.parsing.from_json", pytest.fail)
+def test_too_many_values_are_refused_unparsed(tiny_encoder_path, monkeypatch) -> None:
+    monkeypatch.setattr("turnlens.service.request_bodies.from_json", pytest.fail)
     with run_server(model=str(tiny_encoder_path), max_values=500) as server, server.client() as client:
         for body in MANY_VALUES:
             for path in ("embeddings", "rerank", "next"):
@@ -209,26 +209,26 @@ def test_too_many_values_are_refused_before_they_are_made(tiny_encoder_path, mon
                 assert response.status_code == 413 or '""""' in body, body[:50]
 
 
-def test_what_stands_in_a_text_is_no_value(tiny_encoder_path) -> None:
+def test_separators_in_a_text_are_no_values(tiny_encoder_path) -> None:
     with run_server(model=str(tiny_encoder_path), max_values=20) as server, server.client() as client:
         for text in ("a, " * 100, '[{"' * 100, '\\" , \\\\ [' * 50):
             assert client.post("/v1/embeddings", json={"input": text}).status_code == 200
 
 
-def test_of_a_list_that_is_wrong_all_through_the_first_error_is_told(running) -> None:
+def test_the_first_error_of_a_list_is_told(running) -> None:
     with running.client() as client:
         for body in ({"input": ["a", *[3] * 2000]}, {"messages": [{"role": "u"}] * 2000}):
             error = client.post("/v1/embeddings", json=body).json()["error"]
             assert len(error["message"]) < 400 and error["message"].count(";") < 5
 
 
-def test_a_text_much_longer_than_the_model_reads_is_embedded_as_its_start(running, tiny_encoder) -> None:
+def test_a_very_long_text_is_embedded_as_its_start(running, tiny_encoder) -> None:
     texts = ["i want to order a pizza " * 50_000, "thanks\n\n" * 30_000, "my card " + "is lost " * 9000]
     found = vectors_of(running.openai().embeddings.create(model="tiny", input=texts))
     assert np.abs(found - tiny_encoder.encode([text[:5000] for text in texts])).max() < 1e-5
 
 
-def test_a_text_without_tokens_to_read_is_refused_by_its_characters(running) -> None:
+def test_long_texts_without_tokens_are_refused(running) -> None:
     with running.client() as client:
         for text in ("x" * 200_000, " " * 200_000 + "a"):
             for body in ({"input": text}, {"messages": [{"role": "u", "content": text}]}):

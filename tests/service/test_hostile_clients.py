@@ -17,7 +17,7 @@ pytest.importorskip("fastapi", reason="the extra service is not installed")
 pytest.importorskip("lancedb", reason="the extra store is not installed")
 
 from turnlens.encoders.reply_head import ReplyHead
-from turnlens.service import bodies, connections
+from turnlens.service import body_limits, connections
 from turnlens.service.keys import new_key
 from turnlens.store import ConversationStore
 
@@ -41,7 +41,7 @@ def serving(gate: Gate, tiny_encoder: Any, tmp_path: Path) -> Iterator[Running]:
     ("path", "body", "turns"),
     [("next", {}, 3), ("next", {"candidates": ["yes", "no"]}, 3)],
 )
-def test_of_a_long_conversation_only_what_is_read_is_embedded(
+def test_only_the_turns_read_are_embedded(
     serving: Running, gate: Gate, path: str, body: dict[str, Any], turns: int
 ) -> None:
     messages = [{"role": "ab"[turn % 2], "content": f"card {turn}"} for turn in range(3000)]
@@ -90,10 +90,8 @@ def test_bodies_that_do_not_arrive_refuse_nobody(tiny_encoder_path: Path) -> Non
             assert client.post("/v1/embeddings", json={"input": text}).status_code == 200
 
 
-def test_a_body_that_comes_too_slowly_is_refused_and_its_connection_closed(
-    serving: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bodies, "_SECONDS_TO_BEGIN", 0.5)
+def test_slow_bodies_are_refused_and_connections_closed(serving: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(body_limits, "_SECONDS_TO_BEGIN", 0.5)
     with dripping(serving) as connection:
         answer = b""
         while data := connection.recv(65_536):  # until it is closed

@@ -87,7 +87,7 @@ def test_labels_are_given_to_messages_in_all_layouts(serving: Running) -> None:
     assert "has no groups" in answer.json()["error"]["message"]
 
 
-def test_a_message_in_no_layout_is_refused_with_its_place(serving: Running) -> None:
+def test_an_unknown_message_layout_is_refused(serving: Running) -> None:
     with serving.client() as client:
         for message, problem in WRONG:
             wrong = {"id": "new", "messages": [PLAIN[0], message]}

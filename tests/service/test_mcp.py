@@ -142,6 +142,6 @@ def test_keys_and_scopes_hold(ask: Callable[..., Any], serving: Running, keys: d
 
 
 @pytest.mark.slow
-def test_the_sdk_is_imported_only_when_it_is_used() -> None:
+def test_the_sdk_is_imported_lazily() -> None:
     code = "import sys, turnlens.service.app; assert not {'mcp', 'mcp_types'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

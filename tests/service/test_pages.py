@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from .server import Running
 
 
-def test_the_start_says_what_this_is_and_where_the_pages_are(running: Running) -> None:
+def test_the_start_page_lists_the_other_pages(running: Running) -> None:
     with running.client() as client:
         start = client.get("/").json()
         assert start["name"] == "turnlens" and "embeddings" in start["what"]
@@ -34,7 +34,7 @@ def test_the_documentation_needs_no_other_server(running: Running) -> None:
         assert "https:" not in page.headers["Content-Security-Policy"]
 
 
-def test_every_body_has_its_schema_with_examples_that_it_allows(running: Running) -> None:
+def test_every_schema_has_valid_examples(running: Running) -> None:
     with running.client() as client:
         described = client.get("/openapi.json").json()
     bodies = 0

@@ -26,9 +26,9 @@ import openai
 from turnlens.encoders import loading
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.service import connections, service
-from turnlens.service.errors import Refusal
+from turnlens.service.refusals import Refusal
 from turnlens.service.threads import BoundedThreads
-from turnlens.store.opening import store_encoder
+from turnlens.store.open_arguments import store_encoder
 
 from .conftest import Gate
 from .server import SECONDS, Running, run_server, wait_for_torch
@@ -46,7 +46,7 @@ def waiting(server: Running, tokens: int) -> None:
         assert changed.wait_for(lambda: server.service.worker.tokens_waiting == tokens, SECONDS)
 
 
-def test_requests_that_come_while_the_model_is_busy_go_through_it_together(gate: Gate, tiny_encoder) -> None:
+def test_requests_during_a_pass_are_embedded_together(gate: Gate, tiny_encoder) -> None:
     with run_server() as server, ThreadPoolExecutor(8) as pool:
         gate.shut()
         first = pool.submit(embed, server, "a")  # [CLS] a [SEP]
@@ -61,7 +61,7 @@ def test_requests_that_come_while_the_model_is_busy_go_through_it_together(gate:
         assert_same_vectors([item["embedding"] for item in answer["data"]], expected)
 
 
-def test_a_full_queue_refuses_with_429_and_when_to_come_again(gate: Gate) -> None:
+def test_a_full_queue_is_429_with_retry_after(gate: Gate) -> None:
     with run_server(max_tokens=9, queue_tokens=9) as server, ThreadPoolExecutor(8) as pool:
         gate.shut()
         admitted = [pool.submit(embed, server, "a")]
@@ -106,7 +106,7 @@ def request_without_waiting(server: Running, *texts: str) -> socket.socket:
     return connection
 
 
-def test_what_a_client_asked_for_that_left_is_not_embedded(gate: Gate) -> None:
+def test_requests_of_disconnected_clients_are_dropped(gate: Gate) -> None:
     with run_server() as server, ThreadPoolExecutor(1) as pool:
         gate.shut()
         answer = pool.submit(embed, server, "a")
@@ -146,7 +146,7 @@ def test_a_stopping_server_finishes_what_waits(gate: Gate) -> None:
             server.service.worker.check_room()
 
 
-def test_what_a_stopping_server_cannot_finish_is_503(gate: Gate, monkeypatch, caplog) -> None:
+def test_unfinished_requests_of_a_stopping_server_are_503(gate: Gate, monkeypatch, caplog) -> None:
     monkeypatch.setattr(connections, "_SECONDS_TO_STOP", 1)
     monkeypatch.setattr(service, "_SECONDS_TO_STOP", 1)
     with run_server() as server, ThreadPoolExecutor(8) as pool:
@@ -161,7 +161,7 @@ def test_what_a_stopping_server_cannot_finish_is_503(gate: Gate, monkeypatch, ca
     assert "Traceback" not in caplog.text and "Exception in ASGI" not in caplog.text
 
 
-def test_while_the_model_is_loaded_the_service_says_so(tiny_encoder, monkeypatch) -> None:
+def test_a_loading_model_is_503(tiny_encoder, monkeypatch) -> None:
     gate = threading.Event()
 
     def load(model: str | None) -> Any:
@@ -182,7 +182,7 @@ def test_while_the_model_is_loaded_the_service_says_so(tiny_encoder, monkeypatch
 
 @pytest.mark.skipif(os.environ.get("TURNLENS_TEST_NOISE") == "1", reason="noise makes other vectors of queries")
 @pytest.mark.parametrize("is_damaged", [False, True])
-def test_texts_are_embedded_before_torch_has_loaded_the_model(
+def test_texts_are_embedded_before_torch_is_loaded(
     tiny_encoder_path: Path, tiny_encoder: ConversationEncoder, monkeypatch: pytest.MonkeyPatch, is_damaged: bool
 ) -> None:
     gate, talk = threading.Event(), {"messages": [{"role": "user", "content": "my card"}]}
@@ -210,14 +210,14 @@ def test_texts_are_embedded_before_torch_has_loaded_the_model(
             assert_same_vectors(np.array([vector]), tiny_encoder.encode_messages(["my card"]))
 
 
-def test_a_model_that_cannot_be_loaded_is_told_to_whoever_restarts_the_service(tmp_path: Path) -> None:
+def test_a_model_that_fails_to_load_fails_liveness(tmp_path: Path) -> None:
     with run_server(wait=False, model=str(tmp_path / "nowhere" / "model")) as server, server.client() as client:
         assert isinstance(server.service.worker.loaded.exception(SECONDS), FileNotFoundError)
         assert client.get("/health/live").status_code == client.get("/health").status_code == 503
         assert str(tmp_path) not in client.get("/v1/models").text
 
 
-def test_a_failure_is_answered_without_its_trace_or_a_text(gate: Gate, tiny_encoder, caplog) -> None:
+def test_a_failure_shows_no_trace_or_text(gate: Gate, tiny_encoder, caplog) -> None:
     text = "my secret"
 
     def fail(*_: Any) -> None:
@@ -236,7 +236,7 @@ def test_a_failure_is_answered_without_its_trace_or_a_text(gate: Gate, tiny_enco
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
-def test_logs_hold_no_ids_and_metrics_nothing_a_client_chose(running: Running, caplog) -> None:
+def test_logs_and_metrics_hold_no_client_text(running: Running, caplog) -> None:
     with running.client() as client, caplog.at_level(logging.INFO, logger="turnlens.service"):
         client.get("/v1/conversations/alice-smith", headers={"X-Request-ID": "my-id.1"})
         client.get("/alice-smith", headers={"X-Request-ID": "forged\tid"})
@@ -290,7 +290,7 @@ def test_threads_refuse_when_much_is_waiting() -> None:
     assert asyncio.run(overload()) == [True, "again"]
 
 
-def test_a_thread_that_is_not_done_in_time_holds_up_nobody() -> None:
+def test_a_stuck_thread_is_replaced() -> None:
     async def get_stuck() -> None:
         loop = asyncio.get_running_loop()
         gate, begun, now = threading.Event(), threading.Semaphore(0), [loop.time()]
@@ -323,7 +323,7 @@ def test_a_thread_that_is_not_done_in_time_holds_up_nobody() -> None:
     asyncio.run(get_stuck())
 
 
-def test_a_service_that_stops_says_whether_a_thread_is_stuck(gate: Gate) -> None:
+def test_a_stopping_service_tells_of_stuck_threads(gate: Gate) -> None:
     with run_server() as server, ThreadPoolExecutor(1) as pool:
         gate.shut()
         answer = pool.submit(embed, server, "a")
@@ -335,7 +335,7 @@ def test_a_service_that_stops_says_whether_a_thread_is_stuck(gate: Gate) -> None
     assert not server.service.is_stuck
 
 
-def test_long_bodies_are_refused_while_others_fill_the_memory(gate: Gate) -> None:
+def test_long_bodies_are_bounded_together(gate: Gate) -> None:
     with run_server(max_body_bytes=100_000, max_tokens=100_000, queue_tokens=1_000_000) as server:
         with ThreadPoolExecutor(12) as pool:
             gate.shut()

@@ -86,7 +86,7 @@ def labels_in(store: ConversationStore, label: str = "intent") -> dict[str, tupl
         (lambda rows, _: pd.DataFrame(rows), ""),
     ],
 )
-def test_labels_of_a_sheet_are_on_conversations_and_messages(
+def test_labels_reach_conversations_and_messages(
     store, tmp_path, write: Callable[[Rows, Path], Any], name: str
 ) -> None:
     before = {talk["id"]: [message["content"] for message in talk["messages"]] for talk in store.export()}
@@ -97,7 +97,7 @@ def test_labels_of_a_sheet_are_on_conversations_and_messages(
     assert len(store.search_conversations("card", where="label.intent = 'booking'")) == 1
 
 
-def test_they_stay_when_the_source_is_indexed_again_and_conversations_grow(store, conversations: Dataset) -> None:
+def test_annotations_stay_when_conversations_are_added_again(store, conversations: Dataset) -> None:
     store.annotate(SHEET, labels=["intent"])
     assert store.add(conversations) == AddReport(unchanged=5)
     rows = conversations.to_list()
@@ -143,7 +143,7 @@ def test_messages_with_different_labels_leave_the_conversation_without(store) ->
     assert store.get("talk-0")["act"] == "order" and store.get("talk-0")["messages"][2]["act"] == "ask"
 
 
-def test_ids_are_those_of_the_store_whatever_a_table_makes_of_them(filled, tmp_path) -> None:
+def test_ids_changed_by_a_spreadsheet_are_recognised(filled, tmp_path) -> None:
     said = [{"role": "user", "content": "hello"}]
     store = filled([{"id": id, "messages": said} for id in ("+4930", "4711")])
     assert store.annotate(as_csv([{"id": "'+4930", "kind": "'-1"}], tmp_path / "tags.csv"), labels=["kind"]) == 1
@@ -152,7 +152,7 @@ def test_ids_are_those_of_the_store_whatever_a_table_makes_of_them(filled, tmp_p
     assert store.get("4711")["kind"] == "b"
 
 
-def test_what_the_store_does_not_have_is_told_once(store, caplog) -> None:
+def test_labels_of_unknown_conversations_are_told_once(store, caplog) -> None:
     rows = [
         {"id": "nobody", "turn": 0, "intent": "a"},
         {"id": "no-one", "turn": 0, "intent": "a"},
@@ -182,7 +182,7 @@ def test_what_the_store_does_not_have_is_told_once(store, caplog) -> None:
         ([{"id": "talk-1"}], [], "got none"),
     ],
 )
-def test_a_table_that_cannot_be_used_is_one_error_and_changes_nothing(
+def test_an_unusable_table_is_an_error_without_changes(
     store, tmp_path, rows: Rows, labels: list[str], said: str
 ) -> None:
     with pytest.raises(ValueError, match=said):
@@ -228,7 +228,7 @@ def test_an_annotation_that_was_killed_is_completed(store, monkeypatch) -> None:
 @pytest.mark.parametrize(
     "content", ["", '{"schema": 1', '{"schema": 1, "conversations": {"talk-1": {"turns": 3}}}', "[]"]
 )
-def test_a_damaged_file_is_one_error_that_says_what_to_do(store, content: str) -> None:
+def test_a_damaged_file_is_an_error_with_advice(store, content: str) -> None:
     store.annotate(SHEET, labels=["intent"])
     (store.path / ANNOTATIONS_FILE).write_text(content)
     new = {"id": "new", "messages": [{"role": "user", "content": "hello"}]}
@@ -252,7 +252,7 @@ def sampled(talk: dict[str, Any], **labels: Any) -> dict[str, Any]:
     return {**talk, "sampled_as": ["request", "edge"], "request_turn": 0, **labels}
 
 
-def test_a_sample_that_is_added_again_brings_no_labels_of_the_export(store, conversations: Dataset) -> None:
+def test_labels_of_an_exported_sample_are_not_stored(store, conversations: Dataset) -> None:
     rows = conversations.to_list()
     rows[1]["group"] = "north"
     store.add(rows)
@@ -268,7 +268,7 @@ def test_a_sample_that_is_added_again_brings_no_labels_of_the_export(store, conv
 @pytest.mark.parametrize(
     "labels", [{"group": 3, "group_name": "vip"}, {"request_turn": 0}, {"sampled_as": "own words", "request_turn": 1}]
 )
-def test_labels_of_the_source_that_are_only_called_so_stay(store, labels: dict[str, Any]) -> None:
+def test_labels_that_only_look_exported_stay(store, labels: dict[str, Any]) -> None:
     talk = {"id": "own", "messages": [{"role": "user", "content": "hello"}], **labels}
     store.add([talk])
     assert store.get("own") == talk

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from turnlens.store import SQL, ConversationStore, StoreError, StoreLockedError, damage
-from turnlens.store.state import state_stamp
+from turnlens.store import SQL, ConversationStore, StoreError, StoreLockedError
+from turnlens.store.state import naming_damage, state_stamp
 from turnlens.store.tables import transaction
 
 NEW = {"id": "new", "messages": [{"role": "user", "content": "i want a pizza"}]}
@@ -54,7 +54,7 @@ def empty(path: Path) -> None:
         ("store.json", ALL),
     ],
 )
-def test_damaged_files_are_one_error_that_says_what_to_do(store, tiny_encoder, harm, files, told) -> None:
+def test_damaged_files_are_an_error_with_advice(store, tiny_encoder, harm, files, told) -> None:
     for path in store.path.glob(files):
         harm(path)
     for name, use in USES.items():
@@ -99,7 +99,7 @@ def test_a_store_of_another_schema_is_refused(store) -> None:
         ConversationStore.open(store.path)
 
 
-def test_a_store_without_its_state_is_not_made_anew(store, tiny_encoder) -> None:
+def test_a_store_without_state_is_refused(store, tiny_encoder) -> None:
     state = (store.path / "store.json").read_bytes()
     (store.path / "store.json").unlink()
     with pytest.raises(StoreError, match=r"store\.json is missing"):
@@ -121,7 +121,7 @@ def test_rows_that_no_store_writes(store) -> None:
         store.search_conversations("hello", where="conversation = 'alone'")
 
 
-def test_what_was_erased_while_it_was_read_is_one_error_and_reads_on(store, tiny_encoder) -> None:
+def test_an_erase_while_reading_is_one_error(store, tiny_encoder) -> None:
     reader = ConversationStore.open(store.path, encoder=tiny_encoder, read_only=True)
     reading = reader.tables()
     store.erase(["talk-0"])
@@ -138,8 +138,8 @@ def test_what_was_erased_while_it_was_read_is_one_error_and_reads_on(store, tiny
         (OSError(30, "Read-only file system"), "as the user who owns it"),
     ],
 )
-def test_a_full_disk_and_missing_rights_are_no_damage(tmp_path: Path, error: Exception, said: str) -> None:
-    with pytest.raises(StoreError, match=said) as raised, damage.naming_damage(tmp_path):
+def test_full_disks_and_missing_rights_are_no_damage(tmp_path: Path, error: Exception, said: str) -> None:
+    with pytest.raises(StoreError, match=said) as raised, naming_damage(tmp_path):
         raise error
     assert "delete" not in str(raised.value)
 
@@ -159,19 +159,19 @@ def test_mistakes_in_sql_are_told_as_such(store) -> None:
     assert not isinstance(raised.value, StoreError)
 
 
-def test_what_panics_and_what_is_interrupted(tmp_path: Path) -> None:
+def test_panics_are_damage_and_interrupts_are_not(tmp_path: Path) -> None:
     """LanceDB's panics are no `Exception`; Ctrl-C is none either, and stays what it is."""
 
     class PanicException(BaseException):
         pass
 
-    with pytest.raises(StoreError, match="index out of range"), damage.naming_damage(tmp_path):
+    with pytest.raises(StoreError, match="index out of range"), naming_damage(tmp_path):
         raise PanicException("index out of range")
-    with pytest.raises(KeyboardInterrupt), damage.naming_damage(tmp_path, state_stamp(tmp_path)):
+    with pytest.raises(KeyboardInterrupt), naming_damage(tmp_path, state_stamp(tmp_path)):
         raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("error", [MemoryError("no room"), OSError("Cannot allocate memory (os error 12)")])
 def test_too_little_memory_is_no_damage(tmp_path: Path, error: Exception) -> None:
-    with pytest.raises(type(error), match=str(error)[:7]), damage.naming_damage(tmp_path):
+    with pytest.raises(type(error), match=str(error)[:7]), naming_damage(tmp_path):
         raise error

@@ -16,7 +16,7 @@ from turnlens.errors import ConversationError
 from turnlens.store import ConversationStore, StoreError
 
 
-def test_messages_of_all_layouts_are_stored_as_they_are_read_from_files(filled, tmp_path: Path) -> None:
+def test_messages_are_stored_as_read_from_files(filled, tmp_path: Path) -> None:
     row = {"id": "talk", "messages": LAYOUTS}
     before = json.dumps(row)
     stored = filled([row]).get("talk")["messages"]
@@ -43,7 +43,7 @@ def test_encoders_take_messages_of_all_layouts(tiny_encoder) -> None:
         assert_same_vectors(encode([LAYOUTS, PLAIN]), encode([PLAIN, PLAIN]))
 
 
-def test_a_message_in_no_layout_is_an_error_with_its_place(filled, tiny_encoder) -> None:
+def test_an_unknown_message_layout_is_an_error(filled, tiny_encoder) -> None:
     store = filled([])
     for message, problem in WRONG:
         wrong = [PLAIN[0], message]
@@ -66,7 +66,7 @@ def test_a_message_without_a_speaker_is_an_error(filled) -> None:
         filled([{"id": "talk", "messages": [{"content": "hello"}]}])
 
 
-def test_a_single_id_is_no_list_of_its_letters(filled) -> None:
+def test_a_single_id_instead_of_a_list_is_refused(filled) -> None:
     store = filled([{"id": name, "messages": PLAIN[:1]} for name in ("1", "2", "12")])
     for delete in (store.delete, store.erase):
         with pytest.raises(TypeError, match=r"ids: expected a list, got the single '12': put it in a list"):
@@ -89,12 +89,12 @@ def test_searches_take_no_list_of_texts(store) -> None:
 
 
 @pytest.mark.parametrize("before", [[], [{"id": "talk", "messages": PLAIN}]])
-def test_what_is_no_conversation_is_an_error_with_its_place(store, before) -> None:
+def test_a_row_without_messages_is_an_error(store, before) -> None:
     with pytest.raises(ConversationError, match=r"got None|row 1: expected a JSON object, found null"):
         store.add([*before, None])
 
 
-def test_data_that_is_not_there_leaves_no_store_behind(tmp_path: Path, tiny_encoder) -> None:
+def test_missing_data_leaves_no_store_behind(tmp_path: Path, tiny_encoder) -> None:
     with pytest.raises(ConversationError, match="there is no such file"):
         ConversationStore.create(tmp_path / "chats.jsonl", str(tmp_path / "shop"), encoder=tiny_encoder)
     assert not list(tmp_path.iterdir())

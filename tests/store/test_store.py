@@ -23,13 +23,13 @@ from turnlens.store import (
     ConversationStore,
     StoreError,
     StoreLockedError,
-    adding,
-    indexing,
+    batches,
+    indexes,
     vector_index,
     vector_search,
 )
-from turnlens.store.encoding import StoreEncoder
 from turnlens.store.state import writer_lock
+from turnlens.store.store_encoder import StoreEncoder
 
 
 def places(store: ConversationStore) -> dict[str, list[str]]:
@@ -44,7 +44,7 @@ def texts(rows: Any) -> dict[str, list[str]]:
     return {row["id"]: [message["content"] for message in row["messages"]] for row in rows}
 
 
-def test_a_store_that_was_searched_goes_to_another_process(labelled_store) -> None:
+def test_a_searched_store_can_be_pickled(labelled_store) -> None:
     store = labelled_store
     store.read_only = True
     found = store.search_messages("money", mode="text")
@@ -54,7 +54,7 @@ def test_a_store_that_was_searched_goes_to_another_process(labelled_store) -> No
     assert sent.read_only
 
 
-def test_an_encoder_that_waits_for_another_one_does_not_hold_it_up(tiny_encoder) -> None:
+def test_a_waiting_encoder_does_not_block_others(tiny_encoder) -> None:
     waits, is_loaded, outcome = threading.Event(), threading.Event(), []
 
     def waiting() -> SentenceTransformer:
@@ -87,7 +87,7 @@ def test_conversations_come_back_as_they_were_added(labelled_store, labelled) ->
     assert whole.last_time == datetime(2024, 3, 1, 12, 0, 30, tzinfo=UTC)
 
 
-def test_a_store_that_is_not_opened_says_how_it_is_opened() -> None:
+def test_the_constructor_says_how_stores_are_opened() -> None:
     with pytest.raises(TypeError, match=r"ConversationStore\.open\('talks'\)"):
         ConversationStore("talks")
 
@@ -116,7 +116,7 @@ def test_adding_again_embeds_only_what_is_new(store, conversations, tiny_encoder
 
 @pytest.mark.parametrize("is_centred", [False, True])
 @pytest.mark.parametrize("pooling", ["messages", "mean", "interlocutor"])
-def test_the_vector_of_a_grown_conversation_is_that_of_the_whole(
+def test_a_grown_conversation_has_the_vector_of_the_whole(
     filled, conversations, own_encoder, pooling, is_centred
 ) -> None:
     whole = conversations[1]
@@ -130,7 +130,7 @@ def test_the_vector_of_a_grown_conversation_is_that_of_the_whole(
     assert store.search_conversations(conversations[4]["messages"])[0].score == pytest.approx(cosine, abs=1e-5)
 
 
-def test_an_id_that_comes_twice_is_the_later_one(filled, conversations) -> None:
+def test_the_later_of_two_equal_ids_stays(filled, conversations) -> None:
     first, later = [{"id": "talk", "messages": conversations[row]["messages"]} for row in (0, 1)]
     store = filled([first, later, later])
     assert places(store) == texts([later])
@@ -148,7 +148,7 @@ def test_a_writer_that_dies_leaves_what_was_confirmed(
     copied, tiny_encoder, conversations: Dataset, monkeypatch, step: int
 ) -> None:
     """Batches of a conversation each; the writer dies before its n-th change of a table or commit."""
-    monkeypatch.setattr(adding, "_CONVERSATIONS_IN_BATCH", 1)
+    monkeypatch.setattr(batches, "_CONVERSATIONS_IN_BATCH", 1)
     confirmed = conversations.select(range(2)).to_list()
     store = copied("confirmed", lambda path: ConversationStore.open(path, encoder=tiny_encoder).add(confirmed))
     left = step
@@ -170,7 +170,7 @@ def test_a_writer_that_dies_leaves_what_was_confirmed(
     def dying_batch(changes: Any, encoder: Any, records: Any) -> AddReport:
         tables = changes.tables
         changes.tables = type(tables)(tables.state, Dies(tables.messages), Dies(tables.conversations))
-        report = adding.add_batch(Dies(changes), encoder, records)
+        report = batches.add_batch(Dies(changes), encoder, records)
         changes.tables = type(tables)(changes.tables.state, tables.messages, tables.conversations)
         return report
 
@@ -219,7 +219,7 @@ def test_a_centred_encoder_is_another_one(store, conversations, own_encoder) -> 
         ConversationStore.open(store.path, encoder=turnlens.centre(conversations, encoder=own_encoder))
 
 
-def test_without_naming_it_the_encoder_of_the_store_is_loaded(store) -> None:
+def test_the_encoder_of_the_store_is_the_default(store) -> None:
     opened = ConversationStore.open(store.path)
     hits, expected = (source.search_messages("i want to order a pizza") for source in (opened, store))
     assert [replace(hit, score=0) for hit in hits] == [replace(hit, score=0) for hit in expected]
@@ -227,7 +227,7 @@ def test_without_naming_it_the_encoder_of_the_store_is_loaded(store) -> None:
 
 
 @pytest.mark.slow
-def test_an_encoder_that_has_just_been_trained_is_found_again(tmp_path, tiny_encoder_path, conversations) -> None:
+def test_a_trained_encoder_is_found_again(tmp_path, tiny_encoder_path, conversations) -> None:
     rows = turnlens.sample_conversations(12)
     settings = {"max_steps": 1, "batch_size": 4}
     encoder = turnlens.train(
@@ -237,9 +237,7 @@ def test_an_encoder_that_has_just_been_trained_is_found_again(tmp_path, tiny_enc
     assert ConversationStore.open(tmp_path / "talks").search_messages("my card", limit=1)
 
 
-def test_an_encoder_given_by_a_relative_path_is_found_from_anywhere(
-    tmp_path, tiny_encoder_path, conversations, monkeypatch
-) -> None:
+def test_a_relative_encoder_path_is_stored_as_absolute(tmp_path, tiny_encoder_path, conversations, monkeypatch) -> None:
     monkeypatch.chdir(tiny_encoder_path.parent)
     ConversationStore.create(tmp_path / "talks", conversations, encoder=tiny_encoder_path.name)
     monkeypatch.chdir(tmp_path)
@@ -248,9 +246,7 @@ def test_an_encoder_given_by_a_relative_path_is_found_from_anywhere(
     assert store.stats().encoder == str(tiny_encoder_path.resolve())
 
 
-def test_an_encoder_that_was_moved_is_named_anew_without_embedding(
-    store, tiny_encoder_path, tmp_path: Path, monkeypatch
-) -> None:
+def test_a_moved_encoder_is_renamed_without_embedding(store, tiny_encoder_path, tmp_path: Path, monkeypatch) -> None:
     moved = shutil.copytree(tiny_encoder_path, tmp_path / "moved")
     before = store.search_messages("my card")
     with monkeypatch.context() as patch:
@@ -260,7 +256,7 @@ def test_an_encoder_that_was_moved_is_named_anew_without_embedding(
     assert ConversationStore.open(store.path).search_messages("my card")[0].text == before[0].text
 
 
-def test_a_vector_is_searched_only_with_the_encoder_that_was_given(store, own_encoder, tiny_encoder_path) -> None:
+def test_a_query_vector_needs_the_encoder_of_the_store(store, own_encoder, tiny_encoder_path) -> None:
     reader = ConversationStore.open(store.path, encoder=str(tiny_encoder_path), read_only=True)
     vector = reader.encoder().text_query("my card")
     by_vector, by_text = (
@@ -274,7 +270,7 @@ def test_a_vector_is_searched_only_with_the_encoder_that_was_given(store, own_en
         reader.search_messages(vector)
 
 
-def test_what_is_no_store(tmp_path: Path, tiny_encoder) -> None:
+def test_a_missing_store_is_an_error(tmp_path: Path, tiny_encoder) -> None:
     with pytest.raises(StoreError, match="is not a store"):
         ConversationStore.open(tmp_path / "none", encoder=tiny_encoder, read_only=True)
     with pytest.raises(StoreError, match="is not a store"):
@@ -299,7 +295,7 @@ def test_bad_rows(store, row, problem) -> None:
         store.add([row])
 
 
-def test_a_store_whose_making_was_killed_is_made_anew(filled, tiny_encoder) -> None:
+def test_a_half_made_store_is_made_anew(filled, tiny_encoder) -> None:
     store = filled([])
     (store.path / "store.json").unlink()
     made = ConversationStore.open(store.path, encoder=tiny_encoder)
@@ -326,17 +322,17 @@ def test_reindexing_moves_to_another_encoder(store, conversations, tiny_encoder_
 
 
 def test_reindexing_goes_on_after_a_kill(store, conversations, tiny_encoder_path, monkeypatch) -> None:
-    monkeypatch.setattr(adding, "_CONVERSATIONS_IN_BATCH", 1)
+    monkeypatch.setattr(batches, "_CONVERSATIONS_IN_BATCH", 1)
     other = turnlens.load_encoder(tiny_encoder_path, device="cpu")
     nn.init.normal_(other[0].auto_model.embeddings.word_embeddings.weight)
 
     def stop(count: int) -> None:
-        nonlocal batches
-        batches += 1
-        if batches == 3:
+        nonlocal written
+        written += 1
+        if written == 3:
             raise KeyboardInterrupt
 
-    batches = 0
+    written = 0
     before = store.search_messages("my card")
     with pytest.raises(KeyboardInterrupt):
         store.reindex(other, progress=stop)
@@ -351,7 +347,7 @@ def test_reindexing_goes_on_after_a_kill(store, conversations, tiny_encoder_path
 
 
 def test_many_small_commits_are_tidied_up(tmp_path: Path, tiny_encoder, monkeypatch) -> None:
-    monkeypatch.setattr(indexing, "_COMMITS_UNTIL_TIDY", 4)
+    monkeypatch.setattr(indexes, "_COMMITS_UNTIL_TIDY", 4)
     store = ConversationStore.open(tmp_path / "talks", encoder=tiny_encoder)
     for number in range(10):
         store.add([{"id": str(number), "messages": [{"role": "user", "content": f"order {number}"}]}])
@@ -361,8 +357,8 @@ def test_many_small_commits_are_tidied_up(tmp_path: Path, tiny_encoder, monkeypa
     assert len(list((store.path / "v1" / "messages.lance" / "data").iterdir())) == 1
 
 
-def test_adding_many_at_once_writes_each_message_few_times(tmp_path: Path, tiny_encoder, monkeypatch) -> None:
-    monkeypatch.setattr(adding, "_MESSAGES_IN_BATCH", 32)
+def test_adding_many_writes_each_message_few_times(tmp_path: Path, tiny_encoder, monkeypatch) -> None:
+    monkeypatch.setattr(batches, "_MESSAGES_IN_BATCH", 32)
     store = ConversationStore.open(tmp_path / "talks", encoder=tiny_encoder)
     data = store.path / "v1" / "messages.lance" / "data"
     store.add(turnlens.sample_conversations(100))
@@ -381,7 +377,7 @@ def test_texts_added_one_by_one_are_found_first(filled) -> None:
 
 
 def test_an_index_is_built_where_it_pays(filled, tiny_encoder, monkeypatch) -> None:
-    monkeypatch.setattr(indexing, "SMALLEST_INDEXED", 300)
+    monkeypatch.setattr(indexes, "SMALLEST_INDEXED", 300)
     store = filled(turnlens.sample_conversations(100))
     count = store.stats().messages
     exact = {(hit.conversation, hit.turn): hit.score for hit in store.search_messages("i want a refund", limit=count)}
@@ -410,7 +406,7 @@ def test_an_index_is_built_where_it_pays(filled, tiny_encoder, monkeypatch) -> N
 
 
 def test_indexes_grow_and_are_not_needed(filled, monkeypatch) -> None:
-    monkeypatch.setattr(indexing, "SMALLEST_INDEXED", 50)
+    monkeypatch.setattr(indexes, "SMALLEST_INDEXED", 50)
     rows = list(turnlens.sample_conversations(120))
     store = filled(rows[:80])
 
@@ -439,8 +435,8 @@ def test_indexes_grow_and_are_not_needed(filled, monkeypatch) -> None:
     assert sum(sizes()) == store.stats().messages
 
 
-def test_a_writer_that_dies_while_it_writes_an_index_leaves_a_sound_store(filled, monkeypatch) -> None:
-    monkeypatch.setattr(indexing, "SMALLEST_INDEXED", 50)
+def test_a_kill_while_indexing_leaves_a_sound_store(filled, monkeypatch) -> None:
+    monkeypatch.setattr(indexes, "SMALLEST_INDEXED", 50)
     store = filled(turnlens.sample_conversations(40))
     expected = store.search_messages("my order is late")
     for step in ("_write", "save_file", "_measured"):
@@ -454,7 +450,7 @@ def test_a_writer_that_dies_while_it_writes_an_index_leaves_a_sound_store(filled
     assert store.search_messages("my order is late")[0] == expected[0]
 
 
-def test_what_is_in_no_index_is_searched_by_lancedb_if_it_is_too_much(filled, monkeypatch) -> None:
+def test_many_unindexed_vectors_are_searched_by_lancedb(filled, monkeypatch) -> None:
     store = filled(turnlens.sample_conversations(20))
     expected = store.search_messages("my order is late", where="turn > 0")
     monkeypatch.setattr(vector_search, "_MOST_IN_MEMORY", 10)
@@ -463,7 +459,7 @@ def test_what_is_in_no_index_is_searched_by_lancedb_if_it_is_too_much(filled, mo
     np.testing.assert_allclose([hit.score for hit in found], [hit.score for hit in expected], atol=1e-5)
 
 
-def test_labels_of_a_message_go_before_those_of_its_conversation(filled) -> None:
+def test_labels_of_messages_override_those_of_conversations(filled) -> None:
     messages = [
         {"role": "user", "content": "one", "a": 1, "c=d": "e", "tags": ["x"]},
         {"role": "user", "content": "two"},

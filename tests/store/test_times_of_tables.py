@@ -28,7 +28,7 @@ MESSAGES = [
         ("transcript.txt", "2024-05-31 10:00 ann: my card is lost\n2024-06-01 09:00 ann: yes\n", None),
     ],
 )
-def test_a_filter_asks_for_the_time_of_any_file(
+def test_filters_by_time_work_for_any_file(
     tmp_path: Path, filled: Any, name: str, content: str, columns: str | None
 ) -> None:
     path = tmp_path / name
@@ -39,7 +39,7 @@ def test_a_filter_asks_for_the_time_of_any_file(
     assert june[0].time is not None and june[0].time.isoformat() == "2024-06-01T09:00:00+00:00"
 
 
-def test_a_transcript_whose_times_have_no_day_can_be_stored(tmp_path: Path, filled: Any) -> None:
+def test_a_transcript_without_dates_can_be_stored(tmp_path: Path, filled: Any) -> None:
     path = tmp_path / "call.txt"
     path.write_text("[00:01] ann: hello\n[00:12] ann: yes\n", encoding="utf-8")
     assert [hit.time for hit in filled(read_conversations(path)).search_messages("yes")] == [None, None]

@@ -63,7 +63,7 @@ def reply(
     quiet_transformers()
     use_one_thread()
     from turnlens.encoders.reply_model import ReplyModel, next_speaker
-    from turnlens.store.opening import store_encoder
+    from turnlens.store.open_arguments import store_encoder
     from turnlens.store.reply_candidates import read_candidates
 
     if json_file is not None:

@@ -75,7 +75,7 @@ def index(
     """
     quiet_transformers()
     from turnlens.store import ConversationStore, id_key
-    from turnlens.store.opening import folder_of
+    from turnlens.store.open_arguments import folder_of
 
     target = folder_of(store)
     reading.check(data, target)
@@ -98,10 +98,10 @@ def index(
 
 def refuse_other_files(store: ConversationStore, conversations: Dataset, files: Mapping[str, str]) -> None:
     """Refuse conversations that only ids made of their files' names would put in the place of others."""
-    from turnlens.store.made_up_ids import check_made_up, file_of
+    from turnlens.store.generated_ids import check_generated_ids, generating_file
 
-    made_up = [row for row, name in enumerate(conversations["id"]) if file_of(name, files)]
-    check_made_up(store.tables(), conversations.select(made_up), files)
+    made_up = [row for row, name in enumerate(conversations["id"]) if generating_file(name, files)]
+    check_generated_ids(store.tables(), conversations.select(made_up), files)
 
 
 def fill(store: ConversationStore, conversations: Dataset, files: Mapping[str, str], cache: bool = True) -> AddReport:
@@ -297,7 +297,7 @@ def reindex(
 def _refuse_tables_of_groups(data: list[Path], reading: Reading, store: str) -> None:
     """Refuse a table that turnlens has written, whose rows would take the place of whole conversations."""
     from turnlens.formats.input_files import find_files
-    from turnlens.store.exported import is_table_of_groups
+    from turnlens.store.annotations import is_table_of_groups
 
     for file in find_files(data, reading.format):
         if is_table_of_groups(file):

@@ -29,7 +29,7 @@ from turnlens.store import ConversationStore
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-    from turnlens.store.opening import Encoder
+    from turnlens.store.open_arguments import Encoder
 
 _SECONDS_TO_STOP = 5
 

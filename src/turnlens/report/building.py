@@ -22,11 +22,11 @@ from turnlens.report.speakers import Speakers, speakers_of, with_opener_roles
 from turnlens.report.stored_analysis import Analysis, read_analysis, read_heads, write_analysis
 from turnlens.report.summary import write_summary
 from turnlens.store import ConversationStore, StoreError
-from turnlens.store.erasing import OVERVIEW_FILE
+from turnlens.store.rewrites import OVERVIEW_FILE
 
 if TYPE_CHECKING:
     from turnlens.report.group_names import Naming
-    from turnlens.store.opening import Encoder
+    from turnlens.store.open_arguments import Encoder
 
 
 def build_report(

@@ -21,9 +21,9 @@ from turnlens.data.conversations import read_conversations
 from turnlens.encoders.history import add_history
 from turnlens.report.label_columns import Label, Labels
 from turnlens.store import ConversationStore
-from turnlens.store.adding import batches
-from turnlens.store.exported import without_sample_labels
-from turnlens.store.opening import store_encoder
+from turnlens.store.annotations import without_sample_labels
+from turnlens.store.batches import batches
+from turnlens.store.open_arguments import store_encoder
 from turnlens.store.records import (
     Record,
     conversation_row,
@@ -35,8 +35,8 @@ from turnlens.store.records import (
 )
 
 if TYPE_CHECKING:
-    from turnlens.store.encoding import StoreEncoder
-    from turnlens.store.opening import Encoder
+    from turnlens.store.open_arguments import Encoder
+    from turnlens.store.store_encoder import StoreEncoder
 
 DURATION = "minutes"  # from the first message of a conversation to the last
 _CONVERSATIONS_AT_ONCE = 4096

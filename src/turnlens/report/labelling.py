@@ -23,7 +23,7 @@ from turnlens.groups.group_model import FILE, Basis, GroupModel, StoredGroup, re
 from turnlens.groups.group_settings import GroupSettings
 from turnlens.report.speakers import OPENER, opener_roles
 from turnlens.store import ConversationStore
-from turnlens.store.opening import store_encoder
+from turnlens.store.open_arguments import store_encoder
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

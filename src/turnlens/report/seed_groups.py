@@ -20,7 +20,7 @@ from turnlens.groups.neighbours import centroids_of, nearest, vote
 from turnlens.report.group_edits import LONGEST_NAME
 
 if TYPE_CHECKING:
-    from turnlens.store.encoding import StoreEncoder
+    from turnlens.store.store_encoder import StoreEncoder
 
 _LIKE = 0.8  # as like its nearest messages as messages usually are, an example must be
 ASIDE = "said along the way"  # in place of a name: groups that are no requests

@@ -20,7 +20,7 @@ from turnlens.groups.group_model import KINDS, GroupModels, Kind
 from turnlens.groups.neighbours import Neighbours
 from turnlens.report.report import Group, Surprise
 from turnlens.report.surprise import FittedHeads
-from turnlens.store.erasing import FINDINGS_FILE
+from turnlens.store.rewrites import FINDINGS_FILE
 
 FILE = FINDINGS_FILE
 _NEIGHBOURS = ("rows", "cosines", "copy_of")

@@ -18,7 +18,7 @@ import pyarrow as pa
 from turnlens._utils.files import atomic_path
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
 from turnlens.report.report import Group, Report
-from turnlens.store.erasing import OVERVIEW_FILE
+from turnlens.store.rewrites import OVERVIEW_FILE
 
 Z_95 = NormalDist().inv_cdf(0.975)  # of intervals of 95 %
 _KINDS = ("request", "message", "answer", "along the way", "no request")  # in this order

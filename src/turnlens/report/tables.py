@@ -24,7 +24,7 @@ from turnlens.report.corpus import DURATION
 from turnlens.report.failure_signals import SIGNALS
 from turnlens.report.label_columns import Label
 from turnlens.report.report import Report
-from turnlens.store.exported import GROUP, GROUP_NAME, REQUEST_TURN, SAMPLED_AS
+from turnlens.store.annotations import GROUP, GROUP_NAME, REQUEST_TURN, SAMPLED_AS
 
 _ENDINGS = (".parquet", ".csv", ".jsonl", ".xlsx")
 _ROWS_AT_ONCE = 10_000

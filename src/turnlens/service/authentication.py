@@ -1,4 +1,4 @@
-"""Who may use which route. This is decided before any route is reached, so that no route can be forgotten."""
+"""Authentication of every request before any route is reached, so that no route can be forgotten."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Connection
 
-from turnlens.service.errors import Refusal
-from turnlens.service.keys import SCOPES, Key, Scope, find_key
-from turnlens.service.rate_limits import RateLimiter
+from turnlens.service.keys import SCOPES, Key, RateLimiter, Scope, find_key
+from turnlens.service.refusals import Refusal
 
 Access = Scope | Literal["anyone", "unknown"]
 KEY = "turnlens.key"  # the entry of a connection that holds its key

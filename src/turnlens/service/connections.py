@@ -13,7 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _SECONDS_FOR_HEADERS = 15
 _SECONDS_TO_READ = 10  # for the next piece of an answer, if those before were read in time
-_SECONDS_A_PIECE = 1  # of `turnlens.service.answers`, 64 KB; who takes longer uses up the time above
+_SECONDS_A_PIECE = 1  # of `turnlens.service.body_limits`, 64 KB; who takes longer uses up the time above
 _SECONDS_IDLE = 75  # longer than clients keep connections open, so that none is closed just as it is used again
 _SECONDS_TO_STOP = 10  # for requests that were accepted; afterwards the threads get some more time
 
@@ -104,7 +104,7 @@ class PatientProtocol(H11Protocol):
 
 
 def uvicorn_config(app: FastAPI, host: str = "127.0.0.1", port: int = 8000) -> uvicorn.Config:
-    """How uvicorn serves an application of `turnlens.service.create_app`."""
+    """Configure uvicorn for an application of `turnlens.service.create_app`."""
     protocol: Any = partial(PatientProtocol, max_connections=app.state.service.settings.max_connections)
     return uvicorn.Config(
         app,

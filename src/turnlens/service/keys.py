@@ -1,4 +1,4 @@
-"""API keys: the file of their hashes and permissions, and making new keys.
+"""API keys: the file of their hashes and permissions, new keys, and how many requests each may send.
 
 A key has 256 random bits. Unlike a password, it cannot be guessed from its plain SHA-256.
 """
@@ -11,8 +11,9 @@ import json
 import os
 import re
 import secrets
+import time
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -129,3 +130,26 @@ def new_key(
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n\n")
     return secret
+
+
+class RateLimiter:
+    """Counts the requests of each key within this process.
+
+    Args:
+        clock: Gives a time in seconds that never goes back.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._buckets: dict[str, tuple[float, float]] = {}  # name of the key: requests left, and the time of that count
+
+    def wait_for(self, key: Key) -> float:
+        """Count a request. Returns 0 if it may be served, or else the seconds until the next request may be."""
+        if key.requests_per_minute is None:
+            return 0.0
+        capacity, now = float(key.requests_per_minute), self._clock()
+        left, counted_at = self._buckets.get(key.name, (capacity, now))
+        left = min(capacity, left + (now - counted_at) * capacity / 60)
+        allowed = left >= 1
+        self._buckets[key.name] = (left - allowed, now)
+        return 0.0 if allowed else (1 - left) * 60 / capacity

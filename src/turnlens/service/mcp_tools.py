@@ -17,12 +17,12 @@ from starlette.types import Receive, Scope, Send
 
 import turnlens
 from turnlens.report.summary import read_summary
-from turnlens.service.errors import Refusal, invalid_request
 from turnlens.service.keys import Key
+from turnlens.service.refusals import Refusal, invalid_request
 from turnlens.service.routes.search import SearchRequest, search
 from turnlens.service.service import Service
 from turnlens.service.stores import OpenStore
-from turnlens.store.reading import conversations_of
+from turnlens.store.records import conversations_of
 
 _INSTRUCTIONS = "Conversations that people had, kept in stores: search them, read them, and see what they are about."
 _OF_TRENDS = ("group", "group_name", "kind", "conversations", "growth", "growth_low", "growth_high", "counts")
@@ -42,13 +42,13 @@ class Search(SearchRequest, OfStore):
 
 
 class OneConversation(OfStore):
-    """Which conversation."""
+    """The parameters of reading a conversation."""
 
     id: str
 
 
 class SomeGroups(OfStore):
-    """Which groups."""
+    """The parameters of listing groups."""
 
     kind: _Kind | None = Field(None, description="Only what is asked (request), answered, or said along the way")
     limit: int = Field(20, ge=1, le=200)

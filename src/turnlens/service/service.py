@@ -15,16 +15,15 @@ from fastapi import Depends, FastAPI, Request
 
 from turnlens._utils.vectors import FloatArray
 from turnlens.data.messages import Message, Messages
-from turnlens.service.batching import TokenRow
-from turnlens.service.errors import Refusal
-from turnlens.service.metrics import Metrics
-from turnlens.service.model import LONGEST_TEXT, ServedModel
+from turnlens.service.refusals import Refusal
+from turnlens.service.request_metrics import Metrics
+from turnlens.service.served_model import LONGEST_TEXT, ServedModel
 from turnlens.service.settings import ServiceSettings
 from turnlens.service.stores import Stores, encoder_of
 from turnlens.service.threads import BoundedThreads
-from turnlens.service.worker import ModelWorker
-from turnlens.store.encoding import StoreEncoder
-from turnlens.store.opening import store_encoder
+from turnlens.service.worker import ModelWorker, TokenRow
+from turnlens.store.open_arguments import store_encoder
+from turnlens.store.store_encoder import StoreEncoder
 
 _SECONDS_TO_STOP = 5  # for calls that have begun; all others are dropped
 _LOGGER = logging.getLogger("turnlens.service")

@@ -29,6 +29,11 @@ class ServiceSettings(BaseSettings):
         batch_tokens: How many tokens go through the model at a time; by default what suits the device.
         batch_wait_ms: How long an idle model waits for further requests to join the first, in milliseconds.
         log_paths: Also log the paths of requests, which contain ids of conversations.
+
+    Example:
+        >>> from turnlens.service import ServiceSettings
+        >>> ServiceSettings(stores={"talks": "talks"}, max_texts=100).max_texts
+        100
     """
 
     model_config = SettingsConfigDict(env_prefix="TURNLENS_", extra="forbid", frozen=True, protected_namespaces=())

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from turnlens._utils.vectors import FloatArray, unit_vectors
 from turnlens.errors import ConversationError
-from turnlens.service.errors import Refusal
 from turnlens.service.keys import Key
+from turnlens.service.refusals import Refusal
 from turnlens.service.threads import BoundedThreads
 
 if TYPE_CHECKING:
     from turnlens.report.labelling import Labeller
     from turnlens.store import ConversationStore
-    from turnlens.store.encoding import StoreEncoder
+    from turnlens.store.store_encoder import StoreEncoder
 
 _LOGGER = logging.getLogger("turnlens.service")
 _Result = TypeVar("_Result")
@@ -29,7 +29,7 @@ _SECONDS_TO_WRITE = 3600  # the largest request is embedded within some minutes 
 def encoder_of(path: str | Path) -> str | None:
     """The place that the encoder of a store was loaded from; ``None`` where there is no store yet."""
     from turnlens.store import ConversationStore
-    from turnlens.store.opening import folder_of
+    from turnlens.store.open_arguments import folder_of
     from turnlens.store.state import state_stamp
 
     if state_stamp(folder_of(path)) is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from turnlens.service.errors import Refusal
+from turnlens.service.refusals import Refusal
 
 _Result = TypeVar("_Result")
 

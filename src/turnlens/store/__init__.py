@@ -10,8 +10,8 @@ from turnlens.store.hits import (
     StoreStats,
     hits_table,
 )
-from turnlens.store.id_key import id_key
 from turnlens.store.state import StoreError, StoreLockedError
+from turnlens.store.tables import id_key
 
 __all__ = [
     "SQL",

@@ -12,31 +12,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from turnlens._utils.arguments import require_list
-from turnlens.store.adding import add_batch, batches, delete_conversations
 from turnlens.store.annotations import (
     Annotation,
     annotated,
     forget_annotations,
     read_annotations,
+    without_sample_labels,
     write_annotations,
 )
-from turnlens.store.damage import naming_damage
-from turnlens.store.erasing import erase
-from turnlens.store.exported import without_sample_labels
+from turnlens.store.batches import add_batch, batches, delete_conversations
+from turnlens.store.generated_ids import check_generated_ids
 from turnlens.store.hits import AddReport
-from turnlens.store.indexing import RETENTION, tidy, tidy_if_due
-from turnlens.store.made_up_ids import check_made_up
-from turnlens.store.opening import folder_of, other_encoder, other_tokenizer, store_encoder
-from turnlens.store.reading import conversations_of
-from turnlens.store.reindexing import forget_old, reindex
-from turnlens.store.state import LOCK_SECONDS, StoreError, no_store, state_stamp
+from turnlens.store.indexes import RETENTION, tidy, tidy_if_due
+from turnlens.store.open_arguments import folder_of, other_encoder, other_tokenizer, store_encoder
+from turnlens.store.records import conversations_of
+from turnlens.store.rewrites import erase, forget_old, reindex
+from turnlens.store.state import LOCK_SECONDS, StoreError, naming_damage, no_store, state_stamp
 from turnlens.store.store_reader import StoreReader
 from turnlens.store.tables import Reader, Transaction, create_store, transaction
 
 if TYPE_CHECKING:
     from turnlens.data.conversation_source import ConversationSource
-    from turnlens.store.encoding import StoreEncoder
-    from turnlens.store.opening import Encoder
+    from turnlens.store.open_arguments import Encoder
+    from turnlens.store.store_encoder import StoreEncoder
 
 _log = logging.getLogger("turnlens")
 
@@ -46,6 +44,14 @@ class ConversationStore(StoreReader):
 
     Searches see what any process last committed, and never wait for writers. Several threads may use a store.
     Filters (``where``) are expressions, see `turnlens.store.filters.read_filter`, or `SQL`.
+
+    Example:
+        >>> from turnlens.store import ConversationStore
+        >>> talk = {"id": "a", "messages": [{"role": "user", "content": "My card is lost."}]}
+        >>> store = ConversationStore.create("talks", [talk], encoder=encoder)  # by default, the shipped one
+        >>> hit = store.search_messages("lost card", mode="text")[0]
+        >>> hit.conversation, hit.turn, hit.text
+        ('a', 0, 'My card is lost.')
     """
 
     def __init__(
@@ -188,7 +194,7 @@ class ConversationStore(StoreReader):
         with self._changes() as changes:
             rows = conversations.rows_with_ids()
             if files := conversations.files_by_name():
-                check_made_up(changes.tables, rows, files)
+                check_generated_ids(changes.tables, rows, files)
             report = self._add(changes, rows, progress, cache)
         if report.lost:
             _log.warning(
@@ -224,7 +230,7 @@ class ConversationStore(StoreReader):
             StoreError: As for `add`.
             ValueError: No label is named, or one as a part of conversations is.
         """
-        from turnlens.store.labelled_rows import annotations_of, labelled_rows, rows_in
+        from turnlens.store.annotations import annotations_of, labelled_rows, rows_in
 
         rows = labelled_rows(data, require_list(labels, "labels"))
         with self._changes() as changes:

@@ -55,7 +55,12 @@ class FilterError(ValueError):
 
 
 class SQL(str):
-    """A filter in LanceDB's SQL, which is passed on unchanged: never make one from input that you do not trust."""
+    """A filter in LanceDB's SQL, which is passed on unchanged: never make one from input that you do not trust.
+
+    Example:
+        >>> read_filter(SQL("role LIKE 'ag%'"), MESSAGE_COLUMNS)
+        "role LIKE 'ag%'"
+    """
 
     __slots__ = ()
 
@@ -100,6 +105,10 @@ def read_filter(filter: str, columns: Mapping[str, Column]) -> str:
 
     Raises:
         FilterError: The filter cannot be read; the error says where.
+
+    Example:
+        >>> read_filter("role = 'user' and not turn > 3", MESSAGE_COLUMNS)
+        "role = 'user' AND NOT turn > 3"
     """
     if isinstance(filter, SQL):
         return filter
@@ -140,7 +149,7 @@ def said_by(role: str, is_not: bool = False) -> str:
 
 
 def names_role(condition: str) -> bool:
-    """Whether an SQL condition is about the role of messages."""
+    """Return true if an SQL condition is about the role of messages."""
     return re.search(r"\brole\b", re.sub("'(?:[^']|'')*'", "", condition)) is not None
 
 

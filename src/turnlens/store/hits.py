@@ -26,6 +26,11 @@ class MessageHit:
         text: What was said.
         labels: Its further fields, and those of its conversation as texts, but for ``system``; its own go first.
         time: When it was said, if the message has a time.
+
+    Example:
+        >>> hit = MessageHit(0.9, "a", 0, "user", "My card is lost.", {"intent": "lost"}, time=None)
+        >>> f"{hit.conversation}, turn {hit.turn}: {hit.text}"
+        'a, turn 0: My card is lost.'
     """
 
     score: float
@@ -118,6 +123,12 @@ class StoreStats:
 
 
 def hits_table(hits: Sequence[MessageHit | ConversationHit]) -> pa.Table:
-    """Hits as an Arrow table (``.to_pandas()`` for pandas); labels are JSON."""
+    """Hits as an Arrow table (``.to_pandas()`` for pandas); labels are JSON.
+
+    Example:
+        >>> hit = MessageHit(0.9, "a", 0, "user", "My card is lost.", {"intent": "lost"}, time=None)
+        >>> hits_table([hit])["labels"].to_pylist()
+        ['{"intent": "lost"}']
+    """
     rows = [asdict(hit) | {"labels": json.dumps(hit.labels, ensure_ascii=False, default=str)} for hit in hits]
     return pa.Table.from_pylist(rows)

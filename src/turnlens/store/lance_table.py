@@ -12,10 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from turnlens._utils.registries import require
-from turnlens.store.damage import Stamp, naming_damage
 from turnlens.store.filters import SQL
 from turnlens.store.records import vectors_of
-from turnlens.store.state import StoreState
+from turnlens.store.state import Stamp, StoreState, naming_damage
 from turnlens.store.vector_search import VectorSearch
 
 Ranking = tuple[np.ndarray, np.ndarray]  # LanceDB's ids of rows, the best first, uint64 (n,), and their scores (n,)

@@ -1,4 +1,4 @@
-"""Turning conversations into rows of a store's two tables, and rows into conversations."""
+"""Rows of a store's two tables, made of conversations, and conversations made of rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +16,11 @@ import pyarrow as pa
 from turnlens.data.messages import Message, messages_in, plain_messages, whole_messages
 from turnlens.errors import ConversationError
 from turnlens.formats.message_layouts import with_system
-from turnlens.store.damage import damaged
-from turnlens.store.filters import label_entry
+from turnlens.store.filters import ids_among, label_entry
+from turnlens.store.state import damaged
+
+if TYPE_CHECKING:
+    from turnlens.store.lance_table import Tables
 
 TIME_NAMES = ("time", "timestamp", "created_at", "date")
 _TIME = pa.timestamp("us", tz="UTC")
@@ -253,3 +256,37 @@ def _entries(labels: Mapping[str, Any]) -> Iterator[str]:
     for name, value in labels.items():
         for entry in value if isinstance(value, list) else [value]:
             yield label_entry(name, entry)
+
+
+_AT_ONCE = 512
+_ORDER = [("conversation", "ascending"), ("turn", "ascending")]
+
+
+def all_ids(tables: Tables) -> list[str]:
+    """The ids of all conversations."""
+    batches = tables.conversations.batches(["conversation"])
+    return [name for batch in batches for name in batch["conversation"].to_pylist()]
+
+
+def turns_of(tables: Tables, ids: Sequence[str]) -> dict[str, int]:
+    """Count the messages of the conversations with these ids; unknown ids are left out."""
+    turns: dict[str, int] = {}
+    for start in range(0, len(ids), _AT_ONCE):
+        rows = tables.conversations.rows(ids_among(ids[start : start + _AT_ONCE]), ["conversation", "turns"])
+        turns.update(zip(rows["conversation"].to_pylist(), rows["turns"].to_pylist()))
+    return turns
+
+
+def conversations_of(tables: Tables, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The conversations with these ids in chat form; unknown ids are skipped."""
+    for start in range(0, len(ids), _AT_ONCE):
+        where = ids_among(ids[start : start + _AT_ONCE])
+        rows = tables.messages.rows(where, ["conversation", "turn", "role", "text", "fields"])
+        messages: dict[str, list[dict[str, Any]]] = {}
+        for message in rows.sort_by(_ORDER).to_pylist():
+            messages.setdefault(message["conversation"], []).append(message)
+        for row in tables.conversations.rows(where, ["conversation", "fields"]).to_pylist():
+            name = row["conversation"]
+            if name not in messages:
+                raise damaged(f"the messages of conversation {name!r} are not there")
+            yield chat_form(row, messages[name])

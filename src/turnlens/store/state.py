@@ -2,13 +2,16 @@
 
 In LanceDB, a change of one table is atomic, but a change of two is not. Readers open exactly the versions that the
 file names, and a writer first undoes whatever a killed writer left beyond them. So a batch is stored either as a whole
-or not at all.
+or not at all. Whatever LanceDB raises about files that were cut, changed or removed becomes one error that says what to
+do.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,8 +24,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from turnlens._utils.arguments import check_types
-from turnlens._utils.files import atomic_path
-from turnlens.errors import error_line
+from turnlens._utils.files import atomic_path, is_disk_full
+from turnlens.errors import error_line, is_out_of_memory
 
 _SCHEMA = 1
 STATE_FILE = "store.json"
@@ -125,7 +128,7 @@ def no_store(path: Path) -> StoreError:
 
 
 def holds_rows(path: Path) -> bool:
-    """Whether there are rows of a store in a folder; a half-made store has none yet."""
+    """Return true if a folder has rows of a store; a half-made store has none yet."""
     return next(path.rglob("*.lance/data/*.lance"), None) is not None
 
 
@@ -199,3 +202,49 @@ def _holder(path: Path) -> str:
         return f"process {holder['process']} on {holder['host']} since {holder['since']} UTC"
     except (OSError, ValueError, KeyError):
         return "another process"
+
+
+_SIGNS_OF_MISSING_RIGHTS = tuple(os.strerror(number) for number in (errno.EACCES, errno.EPERM, errno.EROFS))
+_PLACE_IN_SOURCES = re.compile(r", /\S+\.rs:\d+(:\d+)?")
+Stamp = tuple[int, int] | None
+
+
+@contextmanager
+def naming_damage(store: Path, stamp: Stamp = None, passing: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Inside the block, turn all errors into a `StoreError`. The block must call nothing but LanceDB and Arrow.
+
+    If another process has rewritten the store meanwhile, the error is a `StoreLockedError`: reading again will work.
+
+    Args:
+        store: The folder of the store.
+        stamp: The stamp of the commit that is read; ``None`` for a writer, since only the writer removes files.
+        passing: Errors that explain themselves and are raised unchanged.
+    """
+    try:
+        yield
+    except BaseException as error:
+        is_panic = type(error).__name__ == "PanicException"  # from LanceDB's Rust code; not a subclass of Exception
+        if (
+            isinstance(error, (StoreError, ImportError, *passing))
+            or is_out_of_memory(error)
+            or not (is_panic or isinstance(error, Exception))
+        ):
+            raise
+        if stamp is not None and stamp != state_stamp(store):
+            raise StoreLockedError(f"{store} was rewritten while it was being read: read it again") from error
+        said = _PLACE_IN_SOURCES.sub("", error_line(error))
+        if is_disk_full(error):
+            raise StoreError(
+                f"the disk of {store} is full ({said}); the store is sound: free some space and do the same again"
+            ) from error
+        if any(sign in said for sign in _SIGNS_OF_MISSING_RIGHTS):
+            raise not_permitted(store, said) from error
+        raise StoreError(
+            f"{store} cannot be used: {said}. If its files were cut, changed or removed, copy a backup back, or delete "
+            "the folder and index again"
+        ) from error
+
+
+def damaged(problem: str) -> StoreError:
+    """The error for rows with content that no store writes."""
+    return StoreError(f"{problem}: the store is damaged; copy a backup back, or delete its folder and index again")

@@ -13,17 +13,17 @@ from turnlens._utils.vectors import unit_vectors
 from turnlens.data.messages import Message, plain_messages
 from turnlens.formats.message_layouts import instructions_apart
 from turnlens.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, read_filter
-from turnlens.store.finding import by_next_speaker, find_conversations, find_messages, find_replies
 from turnlens.store.hits import ConversationHit, MessageHit, ReplyHit, StoreStats
+from turnlens.store.indexes import has_text_index
 from turnlens.store.lance_table import Tables
-from turnlens.store.opening import other_encoder, store_encoder
-from turnlens.store.reading import all_ids, conversations_of
+from turnlens.store.open_arguments import other_encoder, store_encoder
+from turnlens.store.records import all_ids, conversations_of
+from turnlens.store.searches import by_next_speaker, find_conversations, find_messages, find_replies
 from turnlens.store.state import StoreState
 from turnlens.store.tables import Reader
-from turnlens.store.text_index import has_text_index
 
 if TYPE_CHECKING:
-    from turnlens.store.encoding import StoreEncoder
+    from turnlens.store.store_encoder import StoreEncoder
 
 SearchMode = Literal["vector", "text", "hybrid"]
 _MODES = ("vector", "text", "hybrid")

@@ -1,4 +1,4 @@
-"""The two LanceDB tables at their current versions, and transactions over both."""
+"""The two LanceDB tables at their current versions, transactions over both, and the key of pseudonyms beside them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from turnlens._compat import lighten_lancedb
+from turnlens._utils.files import load_or_create_key
 from turnlens._utils.registries import require
-from turnlens.store.damage import naming_damage
+from turnlens.errors import error_line
+from turnlens.store.indexes import add_text_index, has_text_index
 from turnlens.store.lance_table import LanceTable, Tables
+from turnlens.store.open_arguments import folder_of
 from turnlens.store.records import conversation_schema, message_schema
 from turnlens.store.state import (
     LOCK_FILE,
@@ -21,17 +24,19 @@ from turnlens.store.state import (
     StoreError,
     StoreState,
     holds_rows,
+    naming_damage,
     no_store,
+    not_permitted,
     read_state,
     state_stamp,
     write_state,
     writer_lock,
 )
-from turnlens.store.text_index import add_text_index, has_text_index
 from turnlens.store.vector_search import VectorSearch
 
 if TYPE_CHECKING:
-    from turnlens.store.encoding import StoreEncoder
+    from turnlens.store.store_encoder import StoreEncoder
+
 
 FIRST_FOLDER = "v1"
 _PRISTINE = "pristine"  # a file beside tables from which nothing was ever deleted or rolled back
@@ -149,7 +154,7 @@ class Transaction:
 
     @property
     def is_pristine(self) -> bool:
-        """Whether nothing was ever deleted from these tables."""
+        """True if nothing was ever deleted from these tables."""
         pristine = self.tables.messages.pristine
         return pristine is not None and pristine.exists()
 
@@ -220,3 +225,28 @@ def _database(folder: Path) -> Any:
     session = lancedb.Session(index_cache_size_bytes=_INDEX_CACHE, metadata_cache_size_bytes=_METADATA_CACHE)
     # Rows keep their ids when files are merged, so that indexes of vectors stay right.
     return lancedb.connect(str(folder), session=session, storage_options={"new_table_enable_stable_row_ids": "true"})
+
+
+_FILE = "ids.key"
+
+
+def id_key(path: str | os.PathLike[str]) -> bytes:
+    """The key by which ids that hold personal data become pseudonyms in a store: see `turnlens.data.Redaction`.
+
+    It is made when it is first needed, also for a store that is yet to be made.
+
+    Raises:
+        StoreError: The folder holds something other than a store, or this user must not read or write the key.
+        ValueError: The key is damaged.
+    """
+    path = folder_of(path)
+    file = path / _FILE
+    try:
+        if file.exists():
+            return load_or_create_key(file)
+        check_free(path)
+        path.mkdir(parents=True, exist_ok=True)
+        with writer_lock(path, LOCK_SECONDS):
+            return load_or_create_key(file)
+    except PermissionError as error:
+        raise not_permitted(path, error_line(error)) from None

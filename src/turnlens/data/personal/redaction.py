@@ -45,7 +45,7 @@ class Redaction:
         patterns: Names in ``PATTERNS``.
         names: A text file with a name a line: each is redacted wherever it stands as a whole.
         persons: A model of spaCy that finds names of people in running text (extra ``redact``).
-        id_key: The secret from which pseudonyms of ids are made, such as that of a store (`turnlens.store.id_key`); by
+        id_key: The secret from which pseudonyms of ids are made, such as that of a store (`turnlens.store.tables`); by
             default one that is kept beside the cache of files.
 
     Raises:

@@ -1,1 +1,1 @@
-"""The routes, grouped by topic; `turnlens.service.endpoints` lists them all."""
+"""The routes, grouped by topic; `turnlens.service.app` lists them all."""

@@ -12,9 +12,17 @@ from pydantic_core import to_json
 from typing_extensions import TypedDict
 
 from turnlens.service.authentication import key_of
-from turnlens.service.errors import Refusal, invalid_request
-from turnlens.service.parsing import JSON, check_values, content_type, in_thread, parsed, parsed_json
-from turnlens.service.schemas import EXAMPLE, Conversation
+from turnlens.service.refusals import Refusal, invalid_request
+from turnlens.service.request_bodies import (
+    EXAMPLE,
+    JSON,
+    Conversation,
+    check_values,
+    content_type,
+    in_thread,
+    parsed,
+    parsed_json,
+)
 from turnlens.service.service import ServiceOf
 from turnlens.service.stores import OpenStore
 
@@ -39,7 +47,7 @@ class Conversations(BaseModel):
 
 
 class Added(BaseModel):
-    """How many conversations of a request were added or changed, and how many messages were embedded."""
+    """The numbers of conversations that were added or changed, and of messages that were embedded."""
 
     added: int
     grown: int

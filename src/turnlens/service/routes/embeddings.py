@@ -1,8 +1,9 @@
-"""`POST /v1/embeddings`: OpenAI's route, which here embeds whole conversations too."""
+"""`POST /v1/embeddings`, OpenAI's route, which here embeds whole conversations too, and `POST /v1/rerank`."""
 
 from __future__ import annotations
 
 import base64
+import uuid
 from collections.abc import Sequence
 from functools import partial
 from itertools import islice
@@ -25,9 +26,8 @@ from pydantic_core import to_json
 from turnlens._utils.registries import check_pooling
 from turnlens._utils.vectors import FloatArray, unit_vectors
 from turnlens.data.messages import Messages
-from turnlens.service.errors import Refusal
-from turnlens.service.parsing import body_of
-from turnlens.service.schemas import EXAMPLE, Conversation, Request
+from turnlens.service.refusals import Refusal
+from turnlens.service.request_bodies import EXAMPLE, Conversation, Request, body_of
 from turnlens.service.service import Service, ServiceOf, with_contents
 
 _MANY_NUMBERS = 20_000  # more numbers are turned into text by another thread
@@ -86,7 +86,7 @@ class EmbeddingRequest(Request):
 
 
 class Usage(BaseModel):
-    """How many tokens the model has read."""
+    """The number of tokens that the model has read."""
 
     prompt_tokens: int
     total_tokens: int
@@ -195,3 +195,66 @@ def _render(vectors: FloatArray, tokens: int, model: str, encoding: str, dimensi
             "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
         }
     )
+
+
+class Document(BaseModel):
+    """A text."""
+
+    text: str
+
+
+class RerankRequest(Request):
+    """A query and the documents to rank."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"query": "my card is gone", "documents": ["I lost my card.", "A pizza, please."], "top_n": 1}]
+        }
+    )
+
+    query: str
+    documents: Annotated[list[str | Document], Field(min_length=1, fail_fast=True)]
+    top_n: PositiveInt | None = Field(None, description="The number of documents to return; by default all")
+    return_documents: bool = False
+
+
+class RerankResult(BaseModel):
+    """A ranked document, named by its position in the request."""
+
+    index: int
+    relevance_score: float = Field(description="The cosine of the two vectors, from -1 to 1")
+    document: Document | None = None
+
+
+class RerankUsage(BaseModel):
+    """The number of tokens that the model has read."""
+
+    total_tokens: int
+
+
+class RerankResponse(BaseModel):
+    """The best documents, best first."""
+
+    id: str
+    model: str
+    scoring: Literal["bi-encoder"] = Field("bi-encoder", description="Query and documents are embedded separately")
+    results: list[RerankResult]
+    usage: RerankUsage
+
+
+async def rerank(body: Annotated[RerankRequest, Depends(body_of(RerankRequest))], service: ServiceOf) -> dict[str, Any]:
+    """Rank documents by the cosine between their vectors and the vector of the query.
+
+    The served model embeds the query and the documents separately. A cross-encoder, which reads them together, would
+    rank better, but cost more.
+    """
+    model = service.check_model(body.model)
+    texts = [document if isinstance(document, str) else document.text for document in body.documents]
+    vectors, tokens = await service.embed_texts([body.query, *texts], "documents")
+    units = unit_vectors(vectors)
+    scores = units[1:] @ units[0]
+    order = np.argsort(-scores, kind="stable")[: body.top_n]
+    results: list[dict[str, Any]] = [{"index": int(row), "relevance_score": float(scores[row])} for row in order]
+    if body.return_documents:
+        results = [{**result, "document": {"text": texts[result["index"]]}} for result in results]
+    return {"id": uuid.uuid4().hex, "model": model.name, "results": results, "usage": {"total_tokens": tokens}}

@@ -1,20 +1,25 @@
-"""`POST /v1/search`: find messages, conversations, or conversations that went like a given one so far."""
+"""`POST /v1/search`, `/v1/next` and `/v1/label`: what a store has for a query or a running conversation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any, Literal, Self
 
+import numpy as np
 from fastapi import Depends
+from fastapi import Request as HTTPRequest
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from turnlens.service.errors import Refusal
-from turnlens.service.parsing import body_of
-from turnlens.service.routes.conversations import StoreOf
-from turnlens.service.schemas import Conversation
-from turnlens.service.service import ServiceOf
+from turnlens._utils.vectors import FloatArray
+from turnlens.data.messages import Messages
+from turnlens.encoders.reply_model import ReplyModel, next_speaker
+from turnlens.service.authentication import key_of
+from turnlens.service.refusals import Refusal
+from turnlens.service.request_bodies import EXAMPLE, Conversation, Request, body_of
+from turnlens.service.routes.conversations import StoreName, StoreOf
+from turnlens.service.service import Service, ServiceOf, with_contents
 
 _MOST = 1000
 _FEW = 100  # hits, found as fast as anything else
@@ -105,3 +110,134 @@ async def search(
         call = partial(reader.search_conversations, messages, **settings)
     is_long = body.level != "message" or body.limit + body.offset > _FEW
     return {"results": [asdict(hit) for hit in await service.stores.read(call, is_long)]}
+
+
+class NextRequest(Request):
+    """A running conversation, and the replies to choose from."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"messages": EXAMPLE, "limit": 3}]})
+
+    messages: Conversation
+    candidates: Annotated[list[str], Field(min_length=1, fail_fast=True)] | None = Field(
+        None, description="The replies to rank; by default what the next speaker said in the store"
+    )
+    speaker: str | None = Field(None, description="Who speaks next; by default the person before the last speaker")
+    mode: str | None = Field(None, description="How to score; by default the first way that the model supports")
+    where: str | None = Field(None, description="For a store: a filter on messages, such as: role = 'assistant'")
+    distinct: bool = Field(True, description="For a store: return each text only once")
+    limit: Limit = 10
+
+    @model_validator(mode="after")
+    def _filters_a_store(self) -> Self:
+        if self.candidates is not None and self.where is not None:
+            raise ValueError("where filters the messages of a store, not candidates")
+        return self
+
+
+class Reply(BaseModel):
+    """A reply with its score; if it comes from a store, also the place where it was said."""
+
+    model_config = ConfigDict(extra="allow")
+
+    text: str
+    score: float
+
+
+class NextResponse(BaseModel):
+    """The best replies, best first."""
+
+    model: str
+    replies: list[Reply]
+
+
+async def next_replies(
+    request: HTTPRequest,
+    body: Annotated[NextRequest, Depends(body_of(NextRequest))],
+    service: ServiceOf,
+    store: StoreName = None,
+) -> dict[str, Any]:
+    """Rank what could be said next, as `turnlens reply` does."""
+    model = service.check_model(body.model)
+    candidates = body.candidates or []
+    said: Any = body.messages
+    speaker = next_speaker(said) if body.speaker is None else body.speaker
+    said = said[-(ReplyModel(model.encoder_for(body.mode)).turns_read(body.mode) or len(said)) :]
+    service.check_count(len(candidates) + len(said), "candidates")
+    starts, tokens = await service.read_texts([*(message["content"] for message in said), *candidates], "messages")
+    messages, read = with_contents(said, starts), starts[len(said) :]
+    if body.candidates is None:
+        stored = service.stores.get(store, key_of(request.scope)).reader
+        call = partial(
+            stored.next_replies,
+            messages,
+            mode=body.mode,
+            distinct=body.distinct,
+            where=body.where,
+            limit=body.limit,
+            speaker=speaker,
+        )
+        replies = [asdict(hit) for hit in await service.stores.read(call, is_long=True)]
+    else:
+        replies = await _rank(service, body, messages, speaker, read, tokens)
+    return {"model": model.name, "replies": replies}
+
+
+async def _rank(
+    service: Service,
+    body: NextRequest,
+    messages: Messages,
+    speaker: str | None,
+    candidates: Sequence[str],
+    tokens: Sequence[int],
+) -> list[dict[str, Any]]:
+    encoder, texts = service.model.encoder_for(body.mode), body.candidates or []
+    embed = ReplyModel(encoder).encode_candidates
+    vectors = np.concatenate(await service.in_parts(embed, candidates, tokens[len(messages) :]))
+    running = ReplyModel(encoder).start(speaker)
+
+    def scores_after(part: Messages) -> FloatArray:
+        for message in part:
+            running.add(message["content"], message["role"])
+        return running.score(vectors, body.mode)
+
+    try:
+        *_, scores = await service.in_parts(scores_after, messages, tokens[: len(messages)], admitted=True)
+    except ValueError as error:
+        raise Refusal(422, str(error), "mode") from None
+    best = np.argsort(-scores, kind="stable")[: body.limit]
+    return [{"text": texts[row], "score": float(scores[row])} for row in best]
+
+
+class LabelRequest(BaseModel):
+    """A conversation whose messages are to be labelled."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"messages": EXAMPLE}]})
+
+    messages: Conversation
+
+
+class MessageLabel(BaseModel):
+    """The group of a message; without one, it belongs to none of the store's groups."""
+
+    group: int | None = None
+    group_name: str | None = None
+    coarse_group: int | None = Field(None, description="The coarse group that the group belongs to")
+    coarse_group_name: str | None = None
+    confidence: float = Field(description="The probability that it belongs to the group that is most like it")
+
+
+class LabelResponse(BaseModel):
+    """The labels, in the order of the messages."""
+
+    labels: list[MessageLabel]
+
+
+async def label(
+    body: Annotated[LabelRequest, Depends(body_of(LabelRequest))], service: ServiceOf, store: StoreOf
+) -> dict[str, Any]:
+    """Give each message the group that `turnlens cluster` or `turnlens explore` has found in the store, or none."""
+    messages: Any = body.messages
+    vectors, _ = await service.embed_texts([message["content"] for message in messages], "messages")
+    roles = [message["role"] for message in messages]
+    call = partial(store.labelled, vectors, roles)
+    return {"labels": await service.stores.read(call)}

@@ -152,7 +152,7 @@ def test_next_replies_are_said_by_whoever_speaks_next(store) -> None:
     assert roles(["user"], where="conversation = 'talk-3'") == {"user"}
 
 
-def test_replies_that_are_not_repeated_are_as_many_as_asked_for(filled) -> None:
+def test_distinct_replies_are_as_many_as_asked_for(filled) -> None:
     rows = [{"id": str(n), "messages": [{"role": "user", "content": "thanks"}]} for n in range(40)]
     store = filled([*rows, {"id": "x", "messages": [{"role": "user", "content": w} for w in ("hello", "pizza")]}])
     hits = store.next_replies([{"role": "user", "content": "thanks"}], limit=3)

@@ -1,19 +1,65 @@
-"""Parsing and checking the bodies of requests in a thread; bad requests are refused before they cost much."""
+"""The bodies of requests: the schemas that several share, and parsing and checking them before they cost much."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from fastapi import Request
-from pydantic import BaseModel, ValidationError
+from fastapi import Request as HTTPRequest
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    WithJsonSchema,
+    with_config,
+)
 from pydantic_core import from_json
+from typing_extensions import TypedDict
 
-from turnlens.service.bodies import SHORT
-from turnlens.service.errors import Refusal, invalid_request
+from turnlens.formats.message_layouts import plain_message
+from turnlens.service.body_limits import SHORT
+from turnlens.service.refusals import Refusal, invalid_request
 from turnlens.service.service import Service, ServiceOf
+
+
+class Request(BaseModel):
+    """A request. An unknown field is an error, so that it is not silently ignored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: str | None = Field(None, description="The name of the served model; may be left out")
+
+
+_CONTENT: dict[str, JsonValue] = {
+    "anyOf": [{"type": "string"}, {"type": "array"}, {"type": "null"}],
+    "description": "A text or a list of parts; null beside tool_calls, refusal or audio",
+}
+
+
+@with_config(ConfigDict(extra="allow"))
+class Message(TypedDict):
+    """A message. Its further fields, such as labels, are kept when it is stored."""
+
+    role: Annotated[str, Field(min_length=1)]
+    content: Annotated[str, WithJsonSchema(_CONTENT)]
+
+
+def _plain(message: Any) -> Any:
+    return plain_message(message) if isinstance(message, dict) else message
+
+
+# If a long list is wrong throughout, its first error is enough. Messages are read as those of files are.
+Conversation = Annotated[list[Annotated[Message, BeforeValidator(_plain)]], Field(min_length=1, fail_fast=True)]
+EXAMPLE: list[JsonValue] = [
+    {"role": "user", "content": "My card is gone."},
+    {"role": "assistant", "content": "I will block it."},
+]
+
 
 JSON = "application/json"
 _Body = TypeVar("_Body", bound=BaseModel)
@@ -37,10 +83,10 @@ _MEANT = {
 }
 
 
-def body_of(model: type[_Body]) -> Callable[[Request, ServiceOf], Awaitable[_Body]]:
+def body_of(model: type[_Body]) -> Callable[[HTTPRequest, ServiceOf], Awaitable[_Body]]:
     """A FastAPI dependency that gives a route the parsed body of its request."""
 
-    async def read(request: Request, service: ServiceOf) -> _Body:
+    async def read(request: HTTPRequest, service: ServiceOf) -> _Body:
         if content_type(request) != JSON:
             raise Refusal(415, f"send {JSON}, got {content_type(request) or 'no Content-Type'}")
         body = await request.body()
@@ -54,7 +100,7 @@ async def in_thread(service: Service, body: bytes, parse: Callable[[], _Result])
     return parse() if len(body) <= SHORT else await service.json.run(parse)
 
 
-def content_type(request: Request) -> str:
+def content_type(request: HTTPRequest) -> str:
     """The content type that the client gives for the body, without parameters."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 

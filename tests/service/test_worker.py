@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra service is not installed")
 
-from turnlens.service.batching import CallJob, JobQueue, RowsJob
+from turnlens.service.worker import CallJob, JobQueue, RowsJob
 
 
 def rows(*lengths: int) -> RowsJob:
@@ -19,7 +19,7 @@ def queue_of(*jobs: RowsJob | CallJob) -> JobQueue:
     return queue
 
 
-def test_rows_of_many_jobs_go_together_and_a_large_job_waits_for_its_next_turn() -> None:
+def test_rows_of_jobs_are_batched_and_take_turns() -> None:
     large, small, last = rows(4, 4, 4, 4), rows(2), rows(9)
     queue = queue_of(large, small, last)
     assert queue.take(10) == [(large, [0, 1]), (small, [0])]
@@ -43,7 +43,7 @@ def test_a_call_goes_alone_and_in_its_turn() -> None:
     assert queue.take(10) == [(second, [0])]
 
 
-def test_vectors_come_back_in_the_order_of_the_rows() -> None:
+def test_vectors_come_back_in_order() -> None:
     job = rows(3, 1, 2)
     assert job.tokens == 6
     queue = queue_of(job)
@@ -54,7 +54,7 @@ def test_vectors_come_back_in_the_order_of_the_rows() -> None:
     assert job.tokens == 0
 
 
-def test_what_nobody_waits_for_is_dropped_with_its_tokens() -> None:
+def test_cancelled_jobs_are_dropped_with_their_tokens() -> None:
     kept, left, started = rows(2), rows(3), rows(4, 4)
     queue = queue_of(started, left, kept)
     queue.take(4)

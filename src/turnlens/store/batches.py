@@ -16,7 +16,7 @@ from turnlens.store.lance_table import Tables
 from turnlens.store.records import Record, conversation_row, message_rows, table_of, vectors_of
 
 if TYPE_CHECKING:
-    from turnlens.store.encoding import StoreEncoder
+    from turnlens.store.store_encoder import StoreEncoder
     from turnlens.store.tables import Transaction
 
 _MESSAGES_IN_BATCH = 2048  # embedded together; a kill loses no more than these

@@ -1,4 +1,4 @@
-"""Opening a store with an encoder, and making a new one."""
+"""The folder and the encoder that a store is opened with, and errors about them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from turnlens.store.state import StoreError, StoreState
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-    from turnlens.store.encoding import StoreEncoder
+    from turnlens.store.store_encoder import StoreEncoder
 
     Encoder: TypeAlias = SentenceTransformer | StoreEncoder | str | os.PathLike[str] | None
 
@@ -23,7 +23,7 @@ def store_encoder(encoder: Encoder, pooling: str) -> StoreEncoder:
     """The encoder as a store uses it; if only its name is given, it is loaded now or when it is needed."""
     # Imported only when an encoder is needed: without one, most of the time would go into loading its libraries.
     from turnlens.encoders.quick_cache import forget_quick, keep_quick, quick_encoder
-    from turnlens.store.encoding import StoreEncoder
+    from turnlens.store.store_encoder import StoreEncoder
 
     if isinstance(encoder, StoreEncoder):
         return encoder

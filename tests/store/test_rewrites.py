@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from turnlens.store import ConversationStore, erasing, indexing, tables
+from turnlens.store import ConversationStore, indexes, rewrites, tables
 
 SECRET = {
     "id": "patient-7391",
@@ -67,12 +67,12 @@ def secretive(copied, labelled, tiny_encoder, monkeypatch, is_indexed: bool) -> 
         assert store.delete([SECRET["id"]]) == 1
 
     if is_indexed:
-        monkeypatch.setattr(indexing, "SMALLEST_INDEXED", 2)
+        monkeypatch.setattr(indexes, "SMALLEST_INDEXED", 2)
     return copied("indexed secrets" if is_indexed else "secrets", build)
 
 
 @pytest.mark.parametrize("is_indexed", [False, True])
-def test_nothing_is_left_of_what_was_deleted_or_replaced(secretive, labelled, tiny_encoder, is_indexed) -> None:
+def test_nothing_deleted_or_replaced_is_left(secretive, labelled, tiny_encoder, is_indexed) -> None:
     store = secretive
     vector = vector_in_versions(store.path, "another penumbrae")
     assert all(holding(store.path, trace) for trace in [*TRACES, vector]), "the check must be able to fail"
@@ -121,14 +121,12 @@ def test_former_encoders_and_unfinished_moves_go_too(secretive, tiny_encoder_pat
 
 @pytest.mark.parametrize("finishes", [False, True])
 @pytest.mark.parametrize("step", ["create_tables", "_copy", "tidy", "switch", "_forget_words", "rmtree"])
-def test_an_erase_that_dies_leaves_a_sound_store_and_is_finished_by_the_next(
-    secretive, labelled, monkeypatch, tiny_encoder, step, finishes
-) -> None:
+def test_a_killed_erase_is_finished_by_the_next(secretive, labelled, monkeypatch, tiny_encoder, step, finishes) -> None:
     def die(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(erasing.shutil if step == "rmtree" else erasing, step, die)
+        patch.setattr(rewrites.shutil if step == "rmtree" else rewrites, step, die)
         with pytest.raises(KeyboardInterrupt):
             secretive.erase(["refund"])
     rest = labelled[1:]

@@ -13,14 +13,14 @@ import numpy as np
 from turnlens._utils.vectors import FloatArray
 from turnlens.encoders.long_texts import counted_by, start_of, tokens_read
 from turnlens.encoders.quick import QuickEncoder
-from turnlens.service.batching import TokenRow
-from turnlens.service.errors import Refusal
+from turnlens.service.refusals import Refusal
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
     from turnlens.encoders.conversation_encoder import ConversationEncoder
-    from turnlens.store.encoding import StoreEncoder
+    from turnlens.service.worker import TokenRow
+    from turnlens.store.store_encoder import StoreEncoder
 
 _SLICES_IN_BATCH = 2  # slices sorted by length need less padding than one batch
 _TEXTS_AT_ONCE = 64
@@ -100,7 +100,7 @@ class ServedModel:
         return self._loaded
 
     def encoder_for(self, mode: str | None) -> ConversationEncoder | QuickEncoder:
-        """What replies are ranked with; the mode "joined", which joins turns to a single text, takes the encoder."""
+        """The encoder that ranks replies; the mode "joined", which joins turns to a single text, takes the full one."""
         return self.encoder if mode == "joined" or self._loaded or not self._quick else self._quick
 
     def starts(self, texts: Sequence[str], param: str, max_tokens: int) -> list[str]:

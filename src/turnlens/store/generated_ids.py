@@ -1,4 +1,4 @@
-"""Ids that were made of the name of a file and a number, under which a store may hold another conversation."""
+"""Ids that were generated from the name of a file and a number, under which a store may hold another conversation."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from typing import Any
 
 from turnlens.data.messages import plain_messages
 from turnlens.errors import ConversationError
-from turnlens.store.adding import batches
+from turnlens.store.batches import batches
 from turnlens.store.filters import ids_among
 from turnlens.store.lance_table import Tables
-from turnlens.store.reading import conversations_of
+from turnlens.store.records import conversations_of
 
 
-def file_of(id: str, files: Mapping[str, str]) -> str | None:
-    """The file from whose name an id was made, among files by their names in such ids; ``None`` if it is none."""
+def generating_file(id: str, files: Mapping[str, str]) -> str | None:
+    """Return the file that a generated id came from, or ``None``.
+
+    Args:
+        id: The id.
+        files: The files by their names in such ids.
+    """
     for whole in (id, id.rpartition("/")[0]):  # a conversation that was split has the part in its id
         name, _, number = whole.rpartition("-")
         if number.isdecimal() and name in files:
@@ -22,8 +27,8 @@ def file_of(id: str, files: Mapping[str, str]) -> str | None:
     return None
 
 
-def check_made_up(tables: Tables, rows: Iterable[Mapping[str, Any]], files: Mapping[str, str]) -> None:
-    """Refuse conversations that would replace others, only because ids were made of the names of files.
+def check_generated_ids(tables: Tables, rows: Iterable[Mapping[str, Any]], files: Mapping[str, str]) -> None:
+    """Refuse conversations that would replace others only because ids were generated from names of files.
 
     Args:
         tables: The tables of the store.
@@ -35,7 +40,7 @@ def check_made_up(tables: Tables, rows: Iterable[Mapping[str, Any]], files: Mapp
     """
     if not tables.conversations.count_rows():
         return
-    for records in batches(row for row in rows if file_of(row["id"], files)):
+    for records in batches(row for row in rows if generating_file(row["id"], files)):
         where = ids_among(record.id for record in records)
         stored = tables.conversations.rows(where, ["conversation", "digest"]).to_pylist()
         digests = {row["conversation"]: row["digest"] for row in stored}
@@ -44,7 +49,7 @@ def check_made_up(tables: Tables, rows: Iterable[Mapping[str, Any]], files: Mapp
             said = plain_messages(row["messages"], row["id"])
             if differing[row["id"]].plain[: len(said)] != said:
                 raise ConversationError(
-                    str(file_of(row["id"], files)),
+                    str(generating_file(row["id"], files)),
                     f"the store already has another conversation {row['id']!r}, which this file only calls so because "
                     "its conversations have no ids; nothing was added. Give the conversations ids, or the file another "
                     "name; or, if the stored one is this one in an older form, delete it first (turnlens store delete)",

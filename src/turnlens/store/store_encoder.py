@@ -100,12 +100,12 @@ class StoreEncoder:
 
     @property
     def has_replies(self) -> bool:
-        """Whether messages get a second vector, as candidates for the next message."""
+        """True if messages get a second vector, as candidates for the next message."""
         return ReplyModel(self.for_texts(0)).own_candidates
 
     @property
     def name(self) -> str:
-        """Where it was loaded from: a Hub name, or the absolute path of a folder, which holds from anywhere."""
+        """The place it was loaded from: a Hub name, or the absolute path of a folder, which holds from anywhere."""
         if self.quick is not None:
             return self.quick.source
         from turnlens.encoders.identity import encoder_source

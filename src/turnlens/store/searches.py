@@ -1,8 +1,9 @@
-"""Searches for messages, replies and conversations, from the rankings of `searching` to hits."""
+"""Searches for messages, replies and conversations: rankings by vector and by text, fused, and their hits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,7 +12,28 @@ from turnlens.store.filters import names_role, said_by
 from turnlens.store.hits import ConversationHit, MessageHit, ReplyHit
 from turnlens.store.lance_table import Tables
 from turnlens.store.records import labels_of, labels_of_hit
-from turnlens.store.searching import fused
+
+_FUSION = 60  # k of reciprocal rank fusion (Cormack et al., SIGIR 2009)
+
+
+def fused(rankings: Iterable[np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Fuse rankings by reciprocal rank fusion: a row scores the sum of 1 / (60 + rank) over the rankings it is in.
+
+    Args:
+        rankings: The ids of rows, the best first.
+        count: How many rows are wanted.
+
+    Returns:
+        The ids of the best, with all that have the same score as the last of them, and the scores.
+    """
+    scores: dict[int, float] = defaultdict(float)
+    for ranking in rankings:
+        for rank, id in enumerate(ranking.tolist(), start=1):
+            scores[id] += 1 / (_FUSION + rank)
+    least = sorted(scores.values(), reverse=True)[:count][-1:]
+    best = [id for id, score in scores.items() if score >= least[0]]
+    return np.asarray(best, np.uint64), np.asarray([scores[id] for id in best])
+
 
 _COLUMNS = ["conversation", "turn", "role", "text", "labels", "fields", "time"]
 _CONVERSATION_COLUMNS = ["conversation", "turns", "speakers", "fields", "text", "first_time", "last_time"]
