@@ -25,7 +25,7 @@ from sentence_transformers import SentenceTransformer
 import turnlens
 from quick import add_quick, data_folder, is_quick
 from turnlens._utils.vectors import unit_vectors
-from turnlens.encoders import onednn
+from turnlens.encoders import inference as encoder_inference
 from turnlens.encoders.inference import encode_texts
 from turnlens.encoders.vector_cache import VectorCache
 
@@ -65,8 +65,8 @@ def seconds(embed: Callable[[list[str]], np.ndarray], texts: list[str]) -> tuple
 
 def other_products() -> Any:
     """Inside the block, linear layers go through oneDNN where torch's own products are quicker, and the other way."""
-    chosen = onednn.is_quicker()
-    return mock.patch.object(onednn, "is_quicker", lambda: not chosen)
+    chosen = encoder_inference.is_quicker()
+    return mock.patch.object(encoder_inference, "is_quicker", lambda: not chosen)
 
 
 def by_other_products(encoder: SentenceTransformer, texts: list[str]) -> np.ndarray:
@@ -138,7 +138,7 @@ def main() -> int:
     own = {way: ratio(times["stock"], spent) for way, spent in times.items()}
     texts = [text for part in some for text in part]
     print(f"{len(texts):,} messages of {name}, of them {len(set(texts)):,} distinct; stock {sum(times['stock']):.0f} s")
-    chosen, other = ("oneDNN", "torch's own products")[:: 1 if onednn.is_quicker() else -1]
+    chosen, other = ("oneDNN", "torch's own products")[:: 1 if encoder_inference.is_quicker() else -1]
     print(f"(a) every text, by {chosen}: ratio {own['all']} (target: at least 1.4); by {other} {own['other']}")
     print(f"(b) distinct texts and the cache: ratio {own['distinct']} (target on a whole corpus: at least 2.5)")
     print(f"(c) largest difference of a vector {difference:.1e} (target: at most 1e-6)")

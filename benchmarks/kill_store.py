@@ -34,7 +34,7 @@ import numpy as np
 
 import turnlens
 from turnlens.data.messages import Message
-from turnlens.encoders.message_pooling import pool_messages
+from turnlens.encoders.messages import pool_messages
 from turnlens.store import ConversationStore, StoreLockedError, batches, indexes
 from turnlens.store.store_encoder import StoreEncoder
 

@@ -72,7 +72,7 @@ def commands(inputs: Path, quick: bool) -> list[Command]:
     files = {name: str(inputs / f"{name}.jsonl") for name in sizes}
     for name, size in sizes.items():
         turnlens.sample_conversations(size).to_json(files[name])
-    short = ("--max-steps", "10", "--batch-size", "4", "--set", "checkpoint_steps=2", "--encoder", encoder)
+    short = ("--max-steps", "10", "--set", "batch_size=4", "--set", "checkpoint_steps=2", "--encoder", encoder)
     convert = Command("convert", ("convert", files["convert"]), "out.jsonl", resumes=False)
     if quick:
         return [convert]

@@ -58,8 +58,8 @@ def test_what_stands_for_a_line_of_a_paper_exists(line: str, name: str) -> None:
     if name.startswith("turnlens."):
         pkgutil.resolve_name(name)
     elif words[:2] == ["train", "--method"]:
-        assert words[2] in METHODS and words[3:] in ([], ["--preset", "paper"])
-        get_recipe(words[2], preset=words[4] if words[3:] else None)
+        assert words[2] in METHODS and words[3:] in ([], ["--set", "preset=paper"])
+        get_recipe(words[2], preset="paper" if words[3:] else None)
     elif words[:2] == ["evaluate", "--task"]:
         assert words[2] in TASKS and len(words) == 3
     elif words[:2] == ["papers", "bench"] and words[2].endswith(":"):

@@ -15,8 +15,7 @@ from .command_line import run, succeed
 
 PLOTS = ("papers plot interactions", "papers plot alignment-uniformity", "papers plot additivity")
 READING = ("inspect", "convert", "train", "embed", "evaluate", "cluster", "explore")
-MODELS = ("model merge", "model centre")
-OTHERS = ("demo", *READING, *MODELS, "reply", "papers bench", "papers plan", "papers convert-plato", "serve", "new-key")
+OTHERS = ("demo", *READING, "reply", "papers bench", "papers plan", "papers convert-plato", "serve", "new-key")
 COMMANDS = (*OTHERS, *PLOTS)
 
 
@@ -39,25 +38,25 @@ def test_help_shows_an_example(command: str) -> None:
         ),
         (("train", "CHATS", "--output", "out", "--set", "temperature=-1"), "temperature must be a positive number"),
         (("train", "CHATS", "--output", "out", "--encoder", "./no-encoder"), "expected the folder of a saved encoder"),
-        (("convert", "CHATS", "--out", "chats.txt"), "expected a name ending in .jsonl"),
-        (("convert", "CHATS", "--out", "CHATS", "--force"), "chats.jsonl is also read: choose another name"),
-        (("convert", ".", "--out", "out/all.jsonl"), "out/all.jsonl lies in ., which is read"),
+        (("convert", "CHATS", "--output", "chats.txt"), "expected a name ending in .jsonl"),
+        (("convert", "CHATS", "--output", "CHATS", "--force"), "chats.jsonl is also read: choose another name"),
+        (("convert", ".", "--output", "out/all.jsonl"), "out/all.jsonl lies in ., which is read"),
         (("train", ".", "--output", "out"), "out lies in ., which is read"),
         (("embed", ".", "--output", "out.parquet"), "out.parquet lies in ., which is read"),
         (("embed", "silent.jsonl", "--output", "silent.npy", "--force"), "silent.jsonl is also read"),
-        (("inspect", "CHATS", "--json", "CHATS", "--force"), "is also read"),
+        (("inspect", "CHATS", "--output", "CHATS", "--force"), "is also read"),
         (("index", ".", "--store", "out"), "out lies in ., which is read"),
-        (("evaluate", ".", "--json", "out"), "out lies in ., which is read"),
+        (("evaluate", ".", "--output", "out"), "out lies in ., which is read"),
         (("evaluate", "a", "b", "CHATS"), "expected [MODEL] DATA"),
-        (("evaluate", "CHATS", "--json", "CHATS"), "is also read"),
-        (("evaluate", "CHATS", "--json", "OTHER"), "exists already"),
-        (("evaluate", "CHATS", "--json", "CHATS/figures.json"), "is a file"),
+        (("evaluate", "CHATS", "--output", "CHATS"), "is also read"),
+        (("evaluate", "CHATS", "--output", "OTHER"), "exists already"),
+        (("evaluate", "CHATS", "--output", "CHATS/figures.json"), "is a file"),
         (
             ("train", "CHATS", "--output", "out", "--set", "bf16=False"),
             "bf16 must be true or false or 'forced', got 'False'",
         ),
         (("train", "CHATS", "--output", "OTHER", "--force"), "is a file: expected the name of a folder"),
-        (("train", "CHATS", "--output", "out", "--recipe", "no.toml"), "no.toml is no file: expected a recipe"),
+        (("train", "CHATS", "--output", "out", "--method", "no.toml"), "no.toml is no file: expected a recipe"),
         (("reply", "MODEL", "--candidates", "no.txt", "--conversation", "CHATS"), "no.txt is no file: expected cand"),
         (
             ("reply", "MODEL", "--candidates", "OTHER", "--conversation", "SILENT"),
@@ -111,7 +110,7 @@ def test_texts_and_names_give_the_terminal_no_orders(tmp_path) -> None:
     hostile = "e\x1b[31mvil\x9b"
     path = tmp_path / f"{hostile}.csv"
     path.write_text(f"{hostile},what\na,b\n")
-    output = run("convert", path, "--out", tmp_path / f"{hostile}.jsonl").output
+    output = run("convert", path, "--output", tmp_path / f"{hostile}.jsonl").output
     assert "e\ufffd[31mvil\ufffd, what" in output
     assert "\x1b" not in output and "\x9b" not in output
 
@@ -139,7 +138,7 @@ def test_memory_that_is_used_up_is_one_line(chats, tmp_path, monkeypatch: pytest
         raise error
 
     monkeypatch.setattr(conversations, "convert_conversations", fail)
-    result = run("convert", chats, "--out", tmp_path / "all.jsonl")
+    result = run("convert", chats, "--output", tmp_path / "all.jsonl")
     assert result.exit_code == 1 and result.output.startswith("error: not enough memory: ")
 
 
@@ -161,7 +160,7 @@ main()
 @pytest.mark.slow
 def test_sigterm_removes_what_is_half_written(chats, tmp_path) -> None:
     output = tmp_path / "out" / "all.jsonl"
-    command = [sys.executable, "-c", STOPPED, "convert", str(chats), "--out", str(output)]
+    command = [sys.executable, "-c", STOPPED, "convert", str(chats), "--output", str(output)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 128 + signal.SIGTERM and "Stopped." in ended.stderr
     assert "Traceback" not in ended.stderr

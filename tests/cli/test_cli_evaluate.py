@@ -14,9 +14,9 @@ def test_a_model_in_the_place_of_the_data_is_told(tiny_encoder_path) -> None:
 def test_names_in_brackets_are_names(chats, tiny_encoder_path, tmp_path) -> None:
     odd = Path(shutil.copy(chats, tmp_path / "my [bold] chats [x].jsonl"))
     figures = tmp_path / "figures [bold].json"
-    output = succeed("evaluate", tiny_encoder_path, odd, "--max-queries", 10, "--json", figures)
+    output = succeed("evaluate", tiny_encoder_path, odd, "--max-queries", 10, "--output", figures)
     assert "[bold]" in output and figures.is_file()
-    assert "[red]" in succeed("convert", odd, "--out", tmp_path / "[red].jsonl")
+    assert "[red]" in succeed("convert", odd, "--output", tmp_path / "[red].jsonl")
 
 
 def test_unknown_task_lists_the_known(chats, tiny_encoder_path) -> None:

@@ -44,7 +44,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 
 def test_a_sample_has_examples_of_each_request_and_of_what_failed(store: Path, tmp_path: Path) -> None:
-    assert "Wrote" in succeed("export", store, "--sample", 4, "--out", tmp_path / "sample.jsonl")
+    assert "Wrote" in succeed("export", store, "--sample", 4, "--output", tmp_path / "sample.jsonl")
     rows = _lines(tmp_path / "sample.jsonl")
     of_requests = Counter(row["group_name"] for row in rows if "request" in row["sampled_as"])
     assert of_requests and set(of_requests.values()) == {4}
@@ -53,12 +53,12 @@ def test_a_sample_has_examples_of_each_request_and_of_what_failed(store: Path, t
     assert {row["id"] for row in rows if "failed" in row["sampled_as"]} == set(FAILED)
     assert all(row["label_group"] >= 0 and row["group"] == int(row["id"][5:]) for row in rows if "group_name" in row)
     assert all(row["messages"][row["request_turn"]]["role"] == "user" for row in rows)
-    succeed("export", store, "--sample", 4, "--out", tmp_path / "again.jsonl")
+    succeed("export", store, "--sample", 4, "--output", tmp_path / "again.jsonl")
     assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "sample.jsonl").read_bytes()
 
 
 def test_requests_are_a_table_with_the_ids_that_tags_need(store: Path, tmp_path: Path) -> None:
-    assert "the requests of 90 conversations" in succeed("export", store, "--out", tmp_path / "tags.csv")
+    assert "the requests of 90 conversations" in succeed("export", store, "--output", tmp_path / "tags.csv")
     with (tmp_path / "tags.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert {(row["id"], row["trace"]) for row in rows} == {(f"talk-{n}", f"trace-{n}") for n in range(90)}
@@ -66,14 +66,14 @@ def test_requests_are_a_table_with_the_ids_that_tags_need(store: Path, tmp_path:
 
 
 def test_a_sample_is_no_table(store: Path, tmp_path: Path) -> None:
-    assert "name a .jsonl file" in run("export", store, "--sample", 2, "--out", tmp_path / "tags.csv").output
-    assert "expected a name ending in .jsonl" in run("export", store, "--out", tmp_path / "out.txt").output
+    assert "name a .jsonl file" in run("export", store, "--sample", 2, "--output", tmp_path / "tags.csv").output
+    assert "expected a name ending in .jsonl" in run("export", store, "--output", tmp_path / "out.txt").output
 
 
 def test_labels_that_people_add_come_back(store: Path, tmp_path: Path) -> None:
     talks = tmp_path / "talks"
     shutil.copytree(store, talks)
-    succeed("export", talks, "--out", tmp_path / "tags.csv")
+    succeed("export", talks, "--output", tmp_path / "tags.csv")
     tags = pd.read_csv(tmp_path / "tags.csv", dtype=str)
     tags["intent"] = tags["text"].str.split().str[0]
     tags.to_csv(tmp_path / "tags.csv", index=False, sep=";", encoding="utf-8-sig")
@@ -81,7 +81,7 @@ def test_labels_that_people_add_come_back(store: Path, tmp_path: Path) -> None:
         "store", "annotate", talks, tmp_path / "tags.csv", "--label", "intent"
     )
     assert "90 were already there" in succeed("index", store.parent / "chats.jsonl", "--store", talks)
-    succeed("export", talks, "--out", tmp_path / "all.jsonl")
+    succeed("export", talks, "--output", tmp_path / "all.jsonl")
     rows = _lines(tmp_path / "all.jsonl")
     assert all(row["intent"] == SUBJECTS[row["group"] % 3] for row in rows)
     assert all([message.get("intent") for message in row["messages"]].count(row["intent"]) == 1 for row in rows)
@@ -89,12 +89,12 @@ def test_labels_that_people_add_come_back(store: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["tags.csv", "tags.xlsx", "tags.parquet"])
 def test_a_table_of_requests_is_no_source(store: Path, tmp_path: Path, name: str) -> None:
-    succeed("export", store, "--out", tmp_path / name)
+    succeed("export", store, "--output", tmp_path / name)
     named = ("--columns", "conversation=id,speaker=role,text=text")
     refused = run("index", tmp_path / name, *named, "--store", store)
     assert refused.exit_code == 1 and "turnlens store annotate" in refused.output
 
 
 def test_a_sample_that_is_indexed_again_changes_nothing(store: Path, tmp_path: Path) -> None:
-    succeed("export", store, "--sample", 4, "--out", tmp_path / "sample.jsonl")
+    succeed("export", store, "--sample", 4, "--output", tmp_path / "sample.jsonl")
     assert "0 changed" in succeed("index", tmp_path / "sample.jsonl", "--store", store)

@@ -57,7 +57,7 @@ def test_an_unknown_layout_without_a_guess_says_how_to_name_columns(tmp_path) ->
 
 
 def test_what_a_file_holds(tickets, tmp_path) -> None:
-    output = succeed("inspect", tickets, "--columns", COLUMNS, "--json", tmp_path / "counts.json")
+    output = succeed("inspect", tickets, "--columns", COLUMNS, "--output", tmp_path / "counts.json")
     for told in ("customer (4), agent (3)", "label Priority", "1 emails in 1 messages", "en 50 %, zh 50 %"):
         assert told in output
     assert "customer: My card is lost, write to jane@x.org" in output
@@ -95,7 +95,7 @@ CALLS = """call_id,role,text,Agent Name,Customer Type,start
 def test_labels_with_names_of_people_are_offered_to_be_ignored(redact, tmp_path) -> None:
     path, counts = tmp_path / "calls.csv", tmp_path / "counts.json"
     path.write_text(CALLS, encoding="utf-8")
-    output = " ".join(succeed("inspect", path, *redact, "--json", counts).split())
+    output = " ".join(succeed("inspect", path, *redact, "--output", counts).split())
     assert "label Agent Name (--columns 'ignore=Agent Name' leaves it out)" in output
     assert json.loads(counts.read_text())["labels_with_names"] == ["Agent Name"]
     (_, command) = output.split(" or: turnlens train ")
@@ -121,7 +121,7 @@ def test_a_format_without_columns_is_told_of_a_file_of_names(tmp_path) -> None:
 def test_times_of_speech_are_no_telephone_numbers(tmp_path) -> None:
     segments = [{"start": 123.4567891, "end": 124.4567891, "text": "Hello."}]
     (tmp_path / "call.json").write_text(json.dumps({"segments": segments, "language": "en"}), encoding="utf-8")
-    succeed("inspect", tmp_path / "call.json", "--json", tmp_path / "counts.json")
+    succeed("inspect", tmp_path / "call.json", "--output", tmp_path / "counts.json")
     answer = json.loads((tmp_path / "counts.json").read_text())["personal_data"]["phones"]
     assert answer == {"found": 0, "messages": 0, "labels": []}
 
@@ -149,7 +149,7 @@ def test_columns_and_redaction_are_options_wherever_conversations_are_read(
     output = succeed("reply", model, *replies, *how)
     assert "[email]" in output and "jane" not in output
     assert "jane" not in succeed("papers", "plan", model, *replies, "--goal", "blocked", *how)
-    figures = ("--json", "-")
+    figures = ("--output", "-")
     assert json.loads(standard_output("evaluate", model, tickets, "--task", "next-message", *how, *figures))
     assert "[email]" in standard_output("embed", tickets, "--model", model, *how, "--output", "-")
 
@@ -161,15 +161,15 @@ def standard_output(*arguments: object, given: str | bytes = "") -> str:
 
 
 def test_conversations_go_through_a_pipe(chats) -> None:
-    converted = standard_output("convert", "-", "--out", "-", given=chats.read_bytes())
+    converted = standard_output("convert", "-", "--output", "-", given=chats.read_bytes())
     rows = [json.loads(line) for line in converted.splitlines()]
     assert rows == [
         {**row, "messages": [{key: value for key, value in m.items() if value is not None} for m in row["messages"]]}
         for row in turnlens.sample_conversations(30).to_list()
     ]
-    counts = json.loads(standard_output("inspect", "-", "--json", "-", "--columns", COLUMNS, given=TICKETS))
+    counts = json.loads(standard_output("inspect", "-", "--output", "-", "--columns", COLUMNS, given=TICKETS))
     assert counts["conversations"] == 2
-    nothing = run("convert", "-", "--out", "-")
+    nothing = run("convert", "-", "--output", "-")
     assert nothing.exit_code == 1 and "the standard input is empty" in nothing.output
 
 
@@ -198,16 +198,16 @@ def test_the_version() -> None:
 
 
 def test_quiet_shows_results_only_and_verbose_more(chats, tmp_path) -> None:
-    assert succeed("convert", chats, "--out", tmp_path / "quiet.jsonl", "--quiet") == ""
-    assert succeed("convert", chats, "--out", tmp_path / "normal.jsonl").startswith("Wrote 30")
-    wrong = run("convert", chats, "--out", tmp_path / "normal.jsonl", "-q")
+    assert succeed("convert", chats, "--output", tmp_path / "quiet.jsonl", "--quiet") == ""
+    assert succeed("convert", chats, "--output", tmp_path / "normal.jsonl").startswith("Wrote 30")
+    wrong = run("convert", chats, "--output", tmp_path / "normal.jsonl", "-q")
     assert wrong.exit_code == 1 and "exists already" in wrong.output
 
 
 def test_verbose_tells_the_format(chats, tmp_path, caplog) -> None:
-    succeed("convert", chats, "--out", tmp_path / "out.jsonl")
+    succeed("convert", chats, "--output", tmp_path / "out.jsonl")
     assert not caplog.messages
-    succeed("convert", chats, "--out", tmp_path / "again.jsonl", "--verbose")
+    succeed("convert", chats, "--output", tmp_path / "again.jsonl", "--verbose")
     assert f"reading {chats} as chat" in caplog.text
 
 

@@ -36,7 +36,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def ranked(folder: Path, *arguments: object) -> list[tuple[str, float]]:
-    succeed(*arguments, "--json", folder / "ranked.json", "--force")
+    succeed(*arguments, "--output", folder / "ranked.json", "--force")
     return [(row["message"], row["score"]) for row in json.loads((folder / "ranked.json").read_text())]
 
 

@@ -62,7 +62,7 @@ def written(path: Path, *said: str, **labels: object) -> Path:
 
 def exported(store: Path) -> list[str]:
     out = store.parent / "out.jsonl"
-    succeed("export", store, "--out", out, "--force")
+    succeed("export", store, "--output", out, "--force")
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     return sorted("; ".join(message["content"] for message in row["messages"]) for row in rows)
 
@@ -119,7 +119,7 @@ def test_search_at_each_level(store) -> None:
 
 def test_replies_from_a_store_are_said_by_whoever_speaks_next(store, tiny_encoder_path, tmp_path) -> None:
     chat = written(tmp_path / "chat.jsonl", "i want a pizza")
-    succeed("reply", tiny_encoder_path, "--store", store, "--conversation", chat, "--json", tmp_path / "best.json")
+    succeed("reply", tiny_encoder_path, "--store", store, "--conversation", chat, "--output", tmp_path / "best.json")
     assert [hit["role"] for hit in json.loads((tmp_path / "best.json").read_text())] == ["bot"]
 
 
@@ -135,7 +135,7 @@ def test_looking_after_a_store(store, tmp_path, tiny_encoder_path) -> None:
     assert printed("store", "info", store)["messages"] == 3
     assert "every search looks at all vectors" in succeed("store", "info", store)
     succeed("store", "compact", store)
-    succeed("export", store, "--out", tmp_path / "out.jsonl")
+    succeed("export", store, "--output", tmp_path / "out.jsonl")
     exported = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert sorted(exported, key=lambda row: row["id"]) == TALKS
     assert f"deleted from {store}: 1" in succeed("store", "delete", store, "first").replace("\n", " ")
@@ -197,14 +197,23 @@ def test_a_damaged_store_is_told_by_every_command(store, tmp_path) -> None:
     for path in store.glob("v1/conversations.lance/data/*"):
         path.write_bytes(path.read_bytes()[:100])
     serving = ("serve", "--port", 0, "--store", store) if find_spec("uvicorn") else ("store", "info", store)
-    export = ("export", store, "--out", tmp_path / "out.jsonl")
+    export = ("export", store, "--output", tmp_path / "out.jsonl")
     for command in (("store", "info", store), ("store", "compact", store), export, serving):
         result = run(*command)
         assert result.exit_code == 1 and "copy a backup back" in result.output, command
 
 
 def test_replies_from_a_store(store, talks, tiny_encoder_path, tmp_path) -> None:
-    options = ("--store", store, "--conversation", talks, "--where", "role = 'bot'", "--json", tmp_path / "ranked.json")
+    options = (
+        "--store",
+        store,
+        "--conversation",
+        talks,
+        "--where",
+        "role = 'bot'",
+        "--output",
+        tmp_path / "ranked.json",
+    )
     assert "which" in succeed("reply", tiny_encoder_path, *options)
     assert [row["message"] for row in json.loads((tmp_path / "ranked.json").read_text())] == ["which"]
     assert "either --candidates or --store, got neither" in run("reply", "m", "--conversation", talks).output

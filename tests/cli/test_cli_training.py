@@ -15,11 +15,11 @@ from .command_line import run, succeed
 
 
 def test_convert_train_evaluate_embed(chats, tiny_encoder_path, tmp_path) -> None:
-    short = ("--encoder", tiny_encoder_path, "--max-steps", 2, "--batch-size", 4)
-    assert "Wrote 30 conversations" in succeed("convert", chats, "--out", tmp_path / "all.jsonl.gz")
+    short = ("--encoder", tiny_encoder_path, "--max-steps", 2, "--set", "batch_size=4")
+    assert "Wrote 30 conversations" in succeed("convert", chats, "--output", tmp_path / "all.jsonl.gz")
     succeed("train", tmp_path / "all.jsonl.gz", *short, "--method", "adaptation", "--output", tmp_path / "adapted")
     succeed("train", tmp_path / "all.jsonl.gz", *short, "--method", "dialogue-cse", "--output", tmp_path / "model")
-    output = succeed("evaluate", tmp_path / "model", chats, "--json", tmp_path / "figures.json", "--max-queries", 20)
+    output = succeed("evaluate", tmp_path / "model", chats, "--output", tmp_path / "figures.json", "--max-queries", 20)
     assert "MAP" in output and "MRR" in output
     figures = json.loads((tmp_path / "figures.json").read_text())["semantic_retrieval"]
     low, high = figures["map_interval"]
@@ -43,7 +43,7 @@ def test_dialogues_from_training_to_figures(chats, tiny_encoder_path, tmp_path) 
     assert table.column_names == ["id", "vector"] and table.num_rows == 30
     tasks = ("domain-categorization", "semantic-relatedness", "conversation-retrieval", "semantic-retrieval")
     names = [argument for task in tasks for argument in ("--task", task)]
-    succeed("evaluate", tmp_path / "model", chats, *names, "--json", tmp_path / "figures.json")
+    succeed("evaluate", tmp_path / "model", chats, *names, "--output", tmp_path / "figures.json")
     figures = json.loads((tmp_path / "figures.json").read_text())
     assert 0 < figures["domain_categorization"]["purity"] <= 100
     assert figures["semantic_relatedness"]["spearman"] <= figures["semantic_relatedness"]["spearman_best"]
@@ -53,7 +53,7 @@ def test_dialogues_from_training_to_figures(chats, tiny_encoder_path, tmp_path) 
 def test_recipe_file_and_settings(chats, tiny_encoder_path, tmp_path) -> None:
     recipe = tmp_path / "recipe.toml"
     recipe.write_text('method = "siamese"\nmax_steps = 5\nbatch_size = 4\n')
-    arguments = ("--encoder", tiny_encoder_path, "--recipe", recipe, "--max-steps", 1, "--set", "negatives=2")
+    arguments = ("--encoder", tiny_encoder_path, "--method", recipe, "--max-steps", 1, "--set", "negatives=2")
     succeed("train", chats, *arguments, "--output", tmp_path / "model")
     record = json.loads((tmp_path / "model" / "training.json").read_text())["recipe"]
     assert (record["context"], record["max_steps"], record["batch_size"], record["negatives"]) == ("single", 1, 4, 2)
@@ -94,7 +94,7 @@ def test_the_demo_leaves_out_conversations_of_which_training_has_seen_every_mess
 def test_a_reply_head_from_stored_vectors_to_replies(chats, tiny_encoder_path, tmp_path) -> None:
     vectors, model = tmp_path / "vectors.parquet", tmp_path / "model"
     succeed("embed", chats, "--model", tiny_encoder_path, "--output", vectors)
-    method = ("--method", "reply-head", "--batch-size", 8, "--epochs", 1)
+    method = ("--method", "reply-head", "--set", "batch_size=8", "--set", "epochs=1")
     succeed("train", vectors, *method, "--encoder", tiny_encoder_path, "--output", model)
     output = succeed("reply", model, "--candidates", chats, "--conversation", chats, "--top", 3)
     assert output.count("\n") >= 4
@@ -104,5 +104,5 @@ def test_a_reply_head_from_stored_vectors_to_replies(chats, tiny_encoder_path, t
     assert output.count("\n") >= 4
     output = succeed("evaluate", model, chats, "--task", "next-message")
     assert "composed" in output
-    refused = run("train", vectors, *method, "--output", tmp_path / "other", "--validation", chats)
+    refused = run("train", vectors, *method, "--output", tmp_path / "other", "--set", f"validation={chats}")
     assert refused.exit_code == 1 and "held out" in refused.output

@@ -20,6 +20,11 @@ def dev(tmp_path: Path) -> Path:
     return path
 
 
+def set_options(**values: Any) -> list[str]:
+    """The options ``--set name=value``."""
+    return [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
+
+
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The calls of the evaluator and of training, neither of which runs."""
@@ -43,14 +48,14 @@ def test_the_best_step_on_the_validation_set_is_written(chats, dev, tiny_encoder
         "dialogue-cse",
         "--max-steps",
         4,
-        "--batch-size",
-        4,
+        "--set",
+        "batch_size=4",
         "--set",
         "checkpoint_steps=2",
-        "--learning-rate",
-        0.01,
+        "--set",
+        "learning_rate=0.01",
     )
-    choose = ("--validation", dev, "--task", "semantic-retrieval", "--max-queries", 20)
+    choose = set_options(validation=dev, task="semantic-retrieval", max_queries=20)
     succeed("train", chats, "--encoder", tiny_encoder_path, *steps, *choose, "--output", tmp_path / "model")
     record = json.loads((tmp_path / "model" / "training.json").read_text())["evaluations"]
     assert [row["step"] for row in record["steps"]] == [2, 4]
@@ -71,7 +76,9 @@ def test_the_best_step_on_the_validation_set_is_written(chats, dev, tiny_encoder
     ],
 )
 def test_the_task_follows_from_what_the_method_embeds(method, task, chats, dev, asked, tmp_path) -> None:
-    succeed("train", chats, "--method", method, "--seed", 3, "--validation", dev, "--output", tmp_path / "model")
+    succeed(
+        "train", chats, "--method", method, "--seed", 3, *set_options(validation=dev), "--output", tmp_path / "model"
+    )
     assert asked["validation"] == ((task, dev), {"seed": 3})
     (conversations,), named = asked["training"]
     assert len(conversations) == 30
@@ -86,8 +93,8 @@ def test_the_task_follows_from_what_the_method_embeds(method, task, chats, dev, 
 
 
 def test_the_options_of_the_task_are_passed_on(chats, dev, asked, tmp_path) -> None:
-    options = ("--task", "semantic-relatedness", "--label", "act", "--conversation-label", "topic", "--max-queries", 7)
-    succeed("train", chats, "--validation", dev, *options, "--output", tmp_path / "model")
+    options = set_options(task="semantic-relatedness", label="act", conversation_label="topic", max_queries=7)
+    succeed("train", chats, *set_options(validation=dev), *options, "--output", tmp_path / "model")
     assert len(asked["read"](dev)) == 20
     settings = {"seed": 0, "label": "act", "conversation_label": "topic", "max_queries": 7}
     assert asked["validation"] == (("semantic-relatedness", dev), settings)
@@ -101,13 +108,14 @@ def test_without_a_validation_set_the_last_step_counts(chats, asked, tmp_path) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--task", "next-message"), "--task without --validation: add --validation FILE"),
-        (("--max-queries", 5, "--label", "act"), "--label, --max-queries without --validation"),
-        (("--conversation-label", "topic"), "--conversation-label without --validation"),
-        (("--validation", "nowhere.jsonl"), "no such file or folder"),
-        (("--validation", "DEV", "--task", "translation"), "unknown task 'translation'"),
-        (("--validation", "DEV", "--task", "dialogue-sts"), "dev.jsonl"),
-        (("--validation", "DEV", "--label", "mood"), "mood"),
+        ({"task": "next-message"}, "task without validation: add --set validation=FILE"),
+        ({"max_queries": 5, "label": "act"}, "label, max_queries without validation"),
+        ({"conversation_label": "topic"}, "conversation_label without validation"),
+        ({"validation": "nowhere.jsonl"}, "no such file or folder"),
+        ({"validation": "DEV", "task": "translation"}, "unknown task 'translation'"),
+        ({"validation": "DEV", "task": "dialogue-sts"}, "dev.jsonl"),
+        ({"validation": "DEV", "label": "mood"}, "mood"),
+        ({"workers": "many"}, "workers must be a whole number"),
     ],
 )
 def test_mistakes_are_told_before_training(options, message, chats, dev, tmp_path, monkeypatch) -> None:
@@ -115,8 +123,8 @@ def test_mistakes_are_told_before_training(options, message, chats, dev, tmp_pat
         raise AssertionError("training has started")
 
     monkeypatch.setattr(training, "train", train)
-    options = [dev if option == "DEV" else option for option in options]
-    result = run("train", chats, *options, "--output", tmp_path / "model")
+    options = {name: dev if value == "DEV" else value for name, value in options.items()}
+    result = run("train", chats, *set_options(**options), "--output", tmp_path / "model")
     assert result.exit_code == 1
     assert message in result.output and "Traceback" not in result.output
     assert not list(tmp_path.glob("model*"))

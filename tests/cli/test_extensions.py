@@ -60,7 +60,7 @@ def test_the_methods_of_the_example_are_in_the_help_and_can_be_trained(
     install(tmp_path, declared[1], declared[2])
     settings = ("--method", "next-turn", "--encoder", tiny_encoder_path, "--set", "distance=2", "--max-steps", "1")
     train = ("train", chats, *settings, "--output", tmp_path / "model")
-    evaluate = ("evaluate", tmp_path / "model", chats, "--task", "first-reply", "--json", "-")
+    evaluate = ("evaluate", tmp_path / "model", chats, "--task", "first-reply", "--output", "-")
     done = run(tmp_path, ("train", "--help"), ("evaluate", "--help"), train, evaluate)["done"]
     help_of_train, help_of_evaluate, trained, evaluated = (words_of(one["output"]) for one in done)
     assert [one["code"] for one in done] == [0] * 4, f"{trained}\n{evaluated}"

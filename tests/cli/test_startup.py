@@ -65,11 +65,11 @@ print({"numpy", *HEAVY} & sys.modules.keys())
     "arguments",
     [
         ("train", "CHATS", "--method", "nope", "--output", "m"),
-        ("train", "CHATS", "--validation", "CHATS", "--task", "nope", "--output", "m"),
+        ("train", "CHATS", "--set", "validation=CHATS", "--set", "task=nope", "--output", "m"),
         ("train", "CHATS", "--encoder", "./nowhere", "--output", "m"),
         ("train", "CHATS", "--output", "CHATS"),
         ("train", "nowhere.jsonl", "--output", "m"),
-        ("train", "CHATS", "--validation", "nowhere.jsonl", "--output", "m"),
+        ("train", "CHATS", "--set", "validation=nowhere.jsonl", "--output", "m"),
         ("embed", "nowhere.jsonl", "--output", "v.parquet"),
         ("embed", "CHATS", "--model", "./nowhere", "--output", "v.parquet"),
         ("embed", "CHATS", "--output", "CHATS"),

@@ -7,10 +7,9 @@ import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize
 
-from turnlens.encoders.after_pooling import add_projection
 from turnlens.encoders.context_projection import ContextProjection
 from turnlens.encoders.conversation_encoder import ConversationEncoder
-from turnlens.encoders.transformer import use_mean_pooling
+from turnlens.encoders.transformer import add_projection, use_mean_pooling
 
 TEXTS = ["where is my parcel", "hi", "i cancel the order", "thanks"]
 ALONE = [[{"role": "user", "content": text}] for text in TEXTS]

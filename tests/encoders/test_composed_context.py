@@ -7,7 +7,7 @@ from sentence_transformers import SentenceTransformer
 
 import turnlens
 from closeness import assert_same_vectors, rounding
-from turnlens.encoders.contexts import encode_contexts
+from turnlens.encoders.in_context import encode_contexts
 from turnlens.encoders.reply_head import ReplyHead
 from turnlens.encoders.reply_model import ComposedReplies
 from turnlens.papers.next_message.next_message import evaluate_next_message

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from closeness import assert_same_vectors
-from turnlens.encoders.contexts import encode_contexts, joined_context
+from turnlens.encoders.in_context import encode_contexts, joined_context
 
 
 def unit(vector: np.ndarray) -> np.ndarray:

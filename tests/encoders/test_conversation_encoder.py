@@ -11,7 +11,7 @@ import turnlens
 from turnlens import ConversationEncoder
 from turnlens.encoders.centre import Centre
 from turnlens.encoders.history import add_history
-from turnlens.encoders.identity import weights_digest
+from turnlens.encoders.loading import weights_digest
 from turnlens.encoders.reply_head import ReplyHead
 
 CENTRE = Centre(np.zeros(32, np.float32), np.eye(32, dtype=np.float32), np.zeros(32, np.float32))

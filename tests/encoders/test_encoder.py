@@ -17,8 +17,7 @@ from threads import torch_threads
 from turnlens.encoders import loading as module
 from turnlens.encoders.folders import BASE_ENCODER
 from turnlens.encoders.forward import take
-from turnlens.encoders.identity import encoder_source
-from turnlens.encoders.loading import load_encoder, packaged_encoder
+from turnlens.encoders.loading import encoder_source, load_encoder, packaged_encoder
 from turnlens.encoders.messages import encode_messages
 from turnlens.encoders.reply_model import ReplyModel
 from turnlens.encoders.transformer import use_mean_pooling

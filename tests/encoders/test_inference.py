@@ -15,7 +15,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from closeness import assert_same_vectors
 from turnlens import _compat
-from turnlens.encoders import onednn
+from turnlens.encoders import inference as encoder_inference
 from turnlens.encoders.inference import encode_texts, inference
 from turnlens.encoders.messages import encode_messages
 from turnlens.papers.triple_encoders.views import add_views, encode_view
@@ -118,9 +118,9 @@ def test_slices_hold_texts_of_similar_length_and_bounded_size(tiny_encoder, monk
 
 @pytest.mark.skipif(not _compat.has_onednn_linear(), reason="torch is built without MKL or oneDNN")
 def test_with_and_without_onednn_the_vectors_are_the_same(tiny_encoder, monkeypatch) -> None:
-    monkeypatch.setattr(onednn, "is_quicker", lambda: True)
+    monkeypatch.setattr(encoder_inference, "is_quicker", lambda: True)
     through_onednn = encode_messages(tiny_encoder, TEXTS)
-    monkeypatch.setattr(onednn, "is_quicker", lambda: False)
+    monkeypatch.setattr(encoder_inference, "is_quicker", lambda: False)
     assert_same_vectors(encode_messages(tiny_encoder, TEXTS), through_onednn)
 
 

@@ -6,7 +6,7 @@ from sentence_transformers import SentenceTransformer
 
 from closeness import assert_same_vectors
 from turnlens.encoders.centre import Centre
-from turnlens.encoders.message_pooling import pool_messages
+from turnlens.encoders.messages import pool_messages
 
 
 def test_hand_arithmetic() -> None:

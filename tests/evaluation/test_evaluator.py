@@ -55,7 +55,7 @@ def train(encoder: SentenceTransformer, corpus: Dataset, evaluator: TaskEvaluato
     return trainer
 
 
-@pytest.mark.parametrize("task", ["semantic-retrieval", "next-message"])
+@pytest.mark.parametrize("task", ["semantic-retrieval", pytest.param("next-message", marks=pytest.mark.slow)])
 def test_the_stock_trainer_keeps_the_best_step(task: str, tiny_encoder, corpus, tmp_path) -> None:
     evaluator = TaskEvaluator(task, corpus, max_queries=20)
     trainer = train(tiny_encoder, corpus, evaluator, tmp_path, steps=6)

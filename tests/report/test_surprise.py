@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from turnlens._utils.vectors import unit_vectors
-from turnlens.encoders.composed_context import ComposedContext
 from turnlens.encoders.reply_head import ReplyHead
+from turnlens.encoders.reply_scores import ComposedContext
 from turnlens.report import surprise
 from turnlens.report.surprise import surprise_of_turns
 

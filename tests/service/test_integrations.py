@@ -102,8 +102,8 @@ def exports(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -
     folder = tmp_path_factory.mktemp("exports")
     store = folder / "talks"
     turnlens.ConversationStore.create(store, turnlens.sample_conversations(60), encoder=tiny_encoder_path)
-    succeed("export", store, "--out", folder / "tags.parquet")
-    succeed("export", store, "--sample", 3, "--out", folder / "examples.jsonl")
+    succeed("export", store, "--output", folder / "tags.parquet")
+    succeed("export", store, "--sample", 3, "--output", folder / "examples.jsonl")
     return folder
 
 

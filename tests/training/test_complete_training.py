@@ -173,6 +173,7 @@ def test_next_messages_are_enough_where_somebody_else_says_them(
     assert same(after.encoder, weights_of(state.initial)) is not two_sides
 
 
+@pytest.mark.slow
 def test_a_run_that_was_cut_goes_on_to_the_same_model(
     whole: Path, tiny_encoder_path: Path, corpus: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,6 +220,7 @@ def test_few_conversations_give_a_centre_only(tiny_encoder, corpus, caplog) -> N
     assert same(trained, start) and trained.centre and trained.reply_head is None
 
 
+@pytest.mark.slow
 def test_messages_of_one_speaker_are_learned_from_in_context_alone(tiny_encoder, corpus, tmp_path: Path) -> None:
     rows = [{"id": row["id"], "messages": [{**m, "role": "user"} for m in row["messages"]]} for row in corpus]
     recipe, start = dataclasses.replace(RECIPE, keep_anyway=True), weights_of(tiny_encoder)
@@ -228,6 +230,7 @@ def test_messages_of_one_speaker_are_learned_from_in_context_alone(tiny_encoder,
     assert set(record["learned"]) == {"context"} and "projected" not in record
 
 
+@pytest.mark.slow
 def test_the_vectors_of_later_steps_are_those_of_the_projecting_encoder(tiny_encoder, corpus, monkeypatch) -> None:
     project, projected = FitProjection.__call__, []
 

@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 import turnlens
 from closeness import assert_same_vectors
 from turnlens.encoders.embed import embed_messages, write_embeddings
-from turnlens.encoders.identity import encoder_source, weights_digest
+from turnlens.encoders.loading import encoder_source, weights_digest
 from turnlens.encoders.reply_head import ReplyHead
 from turnlens.encoders.reply_model import ReplyModel
 from turnlens.evaluation import TaskEvaluator

@@ -94,12 +94,14 @@ def assert_same_weights(expected: Path, found: Path) -> None:
     assert before.keys() == after.keys() and all(torch.equal(before[name], after[name]) for name in before)
 
 
+@pytest.mark.slow
 def test_two_processes_train_the_encoder(tiny_encoder_path, whole) -> None:
     before, after = (load_file(folder / "model.safetensors") for folder in (tiny_encoder_path, whole))
     assert any(not torch.equal(before[name], after[name]) for name in before)
     assert not Path(f"{whole}.run").exists()
 
 
+@pytest.mark.slow
 def test_a_killed_process_costs_the_steps_since_the_checkpoint(chats, tiny_encoder_path, whole, tmp_path) -> None:
     cut = tmp_path / "cut"
     given = [numbers_given(whole, rank) for rank in range(_PROCESSES)]
@@ -122,6 +124,7 @@ def test_a_killed_process_costs_the_steps_since_the_checkpoint(chats, tiny_encod
     assert_same_weights(whole, cut)
 
 
+@pytest.mark.slow
 def test_ray_gives_the_weights_of_torchrun_though_a_worker_is_killed(
     chats, tiny_encoder_path, whole, tmp_path, monkeypatch, only_cluster
 ) -> None:
@@ -130,7 +133,13 @@ def test_ray_gives_the_weights_of_torchrun_though_a_worker_is_killed(
 
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setattr(ray_training, "_in_worker", killing_once(tmp_path / "killed"))
-    command = [*arguments(chats, tiny_encoder_path, tmp_path / "ray"), "--engine", "ray", "--workers", f"{_PROCESSES}"]
+    command = [
+        *arguments(chats, tiny_encoder_path, tmp_path / "ray"),
+        "--engine",
+        "ray",
+        "--set",
+        f"workers={_PROCESSES}",
+    ]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
     assert (tmp_path / "killed").exists() and "All are started again" in result.output

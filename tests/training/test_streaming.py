@@ -43,6 +43,7 @@ def recipe(tmp_path: Path, tiny_encoder_path: Path) -> Callable[[Path], None]:
     return run
 
 
+@pytest.mark.slow
 def test_the_recipe_goes_on_in_the_part_where_it_was_cut_off(recipe, tmp_path, monkeypatch) -> None:
     recipe(tmp_path / "whole")
     batches, original = 0, TextCollator.__call__

@@ -68,7 +68,9 @@ def power_cut() -> None:
     raise RuntimeError("power cut")
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "single-vector" else pytest.mark.slow) for name in RECIPES]
+)
 def test_a_resumed_run_gives_the_weights_of_an_uninterrupted_one(
     name: str, corpus, tiny_encoder_path, tmp_path, monkeypatch
 ) -> None:
@@ -92,7 +94,10 @@ def test_a_resumed_run_gives_the_weights_of_an_uninterrupted_one(
     assert not all(torch.equal(expected[key], start[key]) for key in expected)
 
 
-@pytest.mark.parametrize(("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)])
+@pytest.mark.parametrize(
+    ("number", "error"),
+    [(signal.SIGINT, KeyboardInterrupt), pytest.param(signal.SIGTERM, SystemExit, marks=pytest.mark.slow)],
+)
 def test_ctrl_c_and_sigterm_finish_the_step_and_keep_it(
     number, error, corpus, tiny_encoder_path, tmp_path, monkeypatch
 ) -> None:
@@ -110,6 +115,7 @@ def test_ctrl_c_and_sigterm_finish_the_step_and_keep_it(
     assert all(torch.equal(a, b) for a, b in zip(weights(resumed).values(), weights(whole).values()))
 
 
+@pytest.mark.slow
 def test_a_resumed_run_logs_the_losses_of_an_uninterrupted_one(
     corpus, tiny_encoder_path, tmp_path, monkeypatch
 ) -> None:
@@ -125,6 +131,7 @@ def test_a_resumed_run_logs_the_losses_of_an_uninterrupted_one(
     assert resumed["loss"] == whole["loss"]
 
 
+@pytest.mark.slow
 def test_a_run_that_is_cut_after_its_last_step_takes_no_further_one(
     corpus, tiny_encoder_path, tmp_path, monkeypatch
 ) -> None:
@@ -170,6 +177,7 @@ def test_an_output_among_what_is_read_is_refused(corpus, tiny_encoder_path, tmp_
         train(tmp_path, method="dialogue-cse", encoder=tiny_encoder_path, output=tmp_path / "model")
 
 
+@pytest.mark.slow
 def test_saved_models_load_where_turnlens_cannot_be_imported(
     corpus, tiny_encoder, with_views, tiny_encoder_path, tmp_path
 ) -> None:

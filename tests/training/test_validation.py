@@ -68,6 +68,7 @@ def test_the_last_step_may_be_the_best(tiny_encoder, corpus) -> None:
     assert same(trained, evaluator.seen[1])
 
 
+@pytest.mark.slow
 def test_the_best_step_with_turn_tables(tiny_encoder, corpus) -> None:
     evaluator = Falling(best=1)
     settings = {"max_steps": 2, "checkpoint_steps": 1, "turn_inputs": True, "negatives_per_dialogue": 1}
@@ -77,6 +78,7 @@ def test_the_best_step_with_turn_tables(tiny_encoder, corpus) -> None:
     assert tables and any(not torch.equal(evaluator.seen[0][name], evaluator.seen[1][name]) for name in tables)
 
 
+@pytest.mark.slow
 def test_a_validated_run_goes_on_and_keeps_the_best(tiny_encoder_path, corpus, tmp_path, monkeypatch) -> None:
     whole = Falling(best=1)
     recipe = DialogueCSE(**SHORT, max_steps=6)

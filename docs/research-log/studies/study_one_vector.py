@@ -32,10 +32,10 @@ from sentence_transformers import SentenceTransformer
 import turnlens
 from quick import add_quick, data_folder, is_quick
 from turnlens._utils.vectors import unit_vectors
-from turnlens.encoders.composed_context import ComposedContext
 from turnlens.encoders.history import add_history
-from turnlens.encoders.message_pooling import message_tokens, pool_messages
+from turnlens.encoders.messages import message_tokens, pool_messages
 from turnlens.encoders.reply_head import ReplyHead
+from turnlens.encoders.reply_scores import ComposedContext
 from turnlens.papers.triple_encoders.views import View, add_views, encode_view
 from turnlens.training.recipes import ReplyHeadRecipe
 from turnlens.training.reply_head import fit_reply_head

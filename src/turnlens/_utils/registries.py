@@ -106,12 +106,13 @@ METHODS: Table[Any] = Table(
     "METHODS",
 )
 
-# How whole conversations are pooled -> its function, see `turnlens.encoders.poolings`. A role follows "speaker:".
+# Pooling of whole conversations -> its function, see `turnlens.encoders.conversation_pooling`. A role follows
+# "speaker:".
 POOLINGS: Table[Any] = Table(
     {
-        "mean": "turnlens.encoders.poolings:mean",
-        "messages": "turnlens.encoders.message_pooling:pool_messages",
-        "speaker:": "turnlens.encoders.poolings:mean_of_role",
+        "mean": "turnlens.encoders.conversation_pooling:mean",
+        "messages": "turnlens.encoders.messages:pool_messages",
+        "speaker:": "turnlens.encoders.conversation_pooling:mean_of_role",
     },
     "POOLINGS",
 )

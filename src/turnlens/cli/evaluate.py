@@ -31,9 +31,7 @@ def evaluate(
     ] = None,
     json_file: Annotated[
         Path | None,
-        typer.Option(
-            "--json", "--output", "-o", help="Also write the figures to this JSON file; - means the standard output."
-        ),
+        typer.Option("--output", "-o", help="Also write the figures to this JSON file; - means the standard output."),
     ] = None,
     max_queries: MaxQueries = None,
     label: Label = "intent",
@@ -48,7 +46,7 @@ def evaluate(
 
     Figures are percentages, except for ranks and cosines, with 95 % bootstrap intervals.
 
-    Example: `turnlens evaluate model test.jsonl --task semantic-retrieval --json figures.json`
+    Example: `turnlens evaluate model test.jsonl --task semantic-retrieval --output figures.json`
     """
     from turnlens.formats.input_files import check_apart
 

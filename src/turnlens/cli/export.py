@@ -27,7 +27,6 @@ def export(
     output: Annotated[
         Path,
         typer.Option(
-            "--out",
             "--output",
             "-o",
             help="A .jsonl or .jsonl.gz file of conversations (- for the standard output); or a .csv, .xlsx or "
@@ -51,7 +50,7 @@ def export(
     As a table, the request of each conversation is written with its group, its id and that of its trace, so that groups
     can be tags in the tool that the conversations are from.
 
-    Example: `turnlens export talks --sample 5 --out examples.jsonl`
+    Example: `turnlens export talks --sample 5 --output examples.jsonl`
     """
     from turnlens.data.conversation_files import check_chat_file, write_chats
 
@@ -104,7 +103,7 @@ def convert(
 ) -> None:
     """Convert conversations from any known format to chat JSONL.
 
-    Example: `turnlens convert dialogues_*.json --format sgd --out chats.jsonl.gz`
+    Example: `turnlens convert dialogues_*.json --format sgd --output chats.jsonl.gz`
     """
     from turnlens.data.conversations import convert_conversations
 

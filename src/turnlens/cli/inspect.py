@@ -31,9 +31,7 @@ def inspect(
     reading: Reading,
     json_file: Annotated[
         Path | None,
-        typer.Option(
-            "--json", "--output", "-o", help="Also write all counts to this JSON file; - means the standard output."
-        ),
+        typer.Option("--output", "-o", help="Also write all counts to this JSON file; - means the standard output."),
     ] = None,
     force: Force = False,
 ) -> None:

@@ -14,14 +14,12 @@ from typer.main import get_command
 import turnlens
 from turnlens._utils.progress import log_handler
 from turnlens._utils.registries import Table
-from turnlens.cli.centre import centre
 from turnlens.cli.cluster import cluster, label
 from turnlens.cli.embed import embed
 from turnlens.cli.evaluate import evaluate
 from turnlens.cli.explore import explore
 from turnlens.cli.export import convert, export
 from turnlens.cli.inspect import inspect
-from turnlens.cli.merge import merge
 from turnlens.cli.reply import reply
 from turnlens.cli.serve import new_key, serve
 from turnlens.cli.store import index, search, store
@@ -71,10 +69,6 @@ for purpose, commands in PURPOSES.items():
         app.command(rich_help_panel=purpose)(command)
 
 _GROUPS = "More commands"
-model = Application(cls=Commands, help="Change, combine and compare models.", no_args_is_help=True)
-for command in (merge, centre):
-    model.command()(command)
-app.add_typer(model, name="model", rich_help_panel=_GROUPS)
 app.add_typer(store, name="store", rich_help_panel=_GROUPS)
 for name in COMMANDS:
     further = Application(cls=commands_of(name), help=COMMANDS.about(name), no_args_is_help=True)

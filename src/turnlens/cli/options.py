@@ -32,12 +32,11 @@ ModelArgument = Annotated[str, typer.Argument(help="A folder or a Hub name.", sh
 OutputFolder = Annotated[Path, typer.Option("--output", "-o", help="Folder to write the model to.")]
 ChatFile = Annotated[
     Path,
-    typer.Option("--out", "--output", "-o", help="The .jsonl or .jsonl.gz file to write; - means the standard output."),
+    typer.Option("--output", "-o", help="The .jsonl or .jsonl.gz file to write; - means the standard output."),
 ]
 RankingFile = Annotated[
     Path | None,
     typer.Option(
-        "--json",
         "--output",
         "-o",
         help="Also write the messages and scores to this JSON file; - means the standard output.",

@@ -18,10 +18,8 @@ from turnlens._utils.progress import console, note
 from turnlens._utils.registries import DEFAULT_METHOD, METHODS, LevelName, check_method, check_task
 from turnlens.cli.explore import write_sample_report
 from turnlens.cli.options import (
-    ConversationLabel,
     Data,
     Force,
-    MaxQueries,
     OutputFolder,
     Resume,
     Seed,
@@ -43,6 +41,9 @@ _VALIDATION_TASKS: dict[LevelName, str] = {
     "conversation": "conversation-retrieval",
     "reply": "next-message",
 }
+
+# What `--set` takes besides the settings of a method: the task that chooses the best step.
+_VALIDATION = ("validation", "task", "label", "conversation_label", "max_queries")
 
 
 def demo(
@@ -92,21 +93,10 @@ def train(
     method: Annotated[
         str | None,
         typer.Option(
-            help=f"By default {DEFAULT_METHOD}; of "
+            help=f"By default {DEFAULT_METHOD}; a TOML file with the method and its settings; or one of "
             + ", ".join(f"{name} ({METHODS.about(name)})" if METHODS.about(name) else name for name in METHODS)
             + "."
         ),
-    ] = None,
-    preset: Annotated[
-        Literal["paper"] | None,
-        typer.Option(
-            help="Use the settings of the method's paper, and start from all-MiniLM-L6-v2 unless --encoder names "
-            "another; by default, turnlens's own settings are used, see docs/as-published.md."
-        ),
-    ] = None,
-    recipe: Annotated[Path | None, typer.Option(help="TOML file with the method and its settings.")] = None,
-    assignments: Annotated[
-        list[str] | None, typer.Option("--set", help="Any setting, as name=value; may be repeated.")
     ] = None,
     encoder: Annotated[
         str | None,
@@ -114,53 +104,23 @@ def train(
             help="Encoder to start from: a folder or a Hub name; by default the one that ships, turnlens/encoder."
         ),
     ] = None,
-    epochs: Annotated[float | None, typer.Option(help="Number of passes over the data.")] = None,
     max_steps: Annotated[int | None, typer.Option(help="Number of steps, instead of whole epochs.")] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Number of rows per batch.")] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="Peak learning rate.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed for everything random.")] = None,
-    validation: Annotated[
-        Path | None,
+    assignments: Annotated[
+        list[str] | None,
         typer.Option(
-            help="Keep the step that is best on these conversations or this released file; by default the last step."
+            "--set",
+            help="Any other setting, as name=value; may be repeated. Such as epochs, batch_size, learning_rate and "
+            "keep_anyway of the method; preset=paper, the settings of its paper; validation=FILE, data to choose the "
+            "best step by, with task, label, conversation_label and max_queries as for evaluate; workers, of Ray.",
         ),
     ] = None,
-    task: Annotated[
-        str | None,
-        typer.Option(
-            "--task",
-            help="Evaluation task for the validation. By default semantic-retrieval, conversation-retrieval for "
-            "methods that embed whole conversations, and next-message for methods that learn what comes next.",
-        ),
-    ] = None,
-    label: Annotated[
-        str | None, typer.Option("--label", help="Message label that holds the intent.", show_default="intent")
-    ] = None,
-    conversation_label: ConversationLabel = None,
-    max_queries: MaxQueries = None,
-    keep_anyway: Annotated[
-        bool,
-        typer.Option(
-            "--keep-anyway",
-            help="Keep what was learned even if it makes the conversations that are held out no better.",
-        ),
-    ] = False,
     engine: Annotated[
         Literal["local", "ray"],
         typer.Option(
             help="Train in this process (or those of torchrun), or on a Ray cluster (by default one on this machine)."
         ),
     ] = "local",
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            "--workers",
-            min=1,
-            help="Number of Ray processes that train together; by default one for each GPU, or one for every four "
-            "CPUs.",
-            show_default=False,
-        ),
-    ] = None,
     resume: Resume = False,
     force: Force = False,
     *,
@@ -170,27 +130,32 @@ def train(
 
     Example: `turnlens train chats.jsonl --output model`
     """
-    if method is not None:
+    settings = parse_settings(assignments or [])
+    preset, workers = settings.pop("preset", None), settings.pop("workers", None)
+    options = {name: settings.pop(name) for name in _VALIDATION if name in settings}
+    validation = Path(str(options.pop("validation"))) if "validation" in options else None
+    is_file = method is not None and method.endswith(".toml")
+    if method is not None and not is_file:
         check_method(method)
-    if task is not None:
-        check_task(task)
+    if "task" in options:
+        check_task(options["task"])
+    if workers is not None and (type(workers) is not int or workers < 1):
+        raise ValueError(f"workers must be a whole number, 1 or more, got {workers!r}")
     reading.check(data, output)
     if validation is not None and not validation.exists():
         reading.check(validation)
     check_folder(output, force)
     encoder_folder(encoder)
     quiet_transformers()
-    flags = {"epochs": epochs, "max_steps": max_steps, "batch_size": batch_size}
-    flags |= {"learning_rate": learning_rate, "seed": seed, "keep_anyway": keep_anyway or None}
-    chosen = _recipe(method, preset, recipe, flags, assignments or [])
-    options = {"task": task, "label": label, "conversation_label": conversation_label, "max_queries": max_queries}
+    flags = given({"max_steps": max_steps, "seed": seed})
+    chosen = _recipe(method, is_file, preset, flags | settings)
 
     def work(resume: bool) -> None:
         from turnlens.data.languages import advice
         from turnlens.encoders.embed import holds_vectors
         from turnlens.training.train import train as run_training
 
-        evaluator = _evaluator(validation, chosen, given(options), reading)
+        evaluator = _evaluator(validation, chosen, options, reading)
         vectors = data[0] if len(data) == 1 and holds_vectors(data[0]) else None
         conversations = vectors or reading.read(data, output)
         if vectors is None and encoder is None and (foreign := advice(reading.read(data), "--encoder")):
@@ -253,8 +218,8 @@ def _tell(output: Path, seconds: float) -> None:
 _LEARNED = {"answers": "what the answers to requests taught", "context": "what the context of messages taught"}
 _KEPT = (
     "Training did not improve these conversations beyond chance, or made groups less stable, so the encoder keeps "
-    "its earlier weights: either it already suits them, or there is too little to learn from. --keep-anyway keeps what "
-    "was learned."
+    "its earlier weights: either it already suits them, or there is too little to learn from. --set "
+    "keep_anyway=true keeps what was learned."
 )
 
 
@@ -268,25 +233,20 @@ def _next_command(recipe: Recipe, data: str, output: Path) -> str:
     return f"turnlens embed {data} --model {model} --output vectors.parquet"
 
 
-def _recipe(
-    method: str | None, preset: str | None, file: Path | None, flags: dict[str, Any], assignments: list[str]
-) -> Recipe:
-    """The recipe of a method or a file; flags override the settings of the file, and assignments override flags."""
+def _recipe(method: str | None, is_file: bool, preset: str | None, settings: dict[str, Any]) -> Recipe:
+    """The recipe of a method, or of a file some of whose settings are changed."""
     from turnlens.training.recipes import get_recipe, read_recipe
 
-    of_file = read_recipe(file) if file is not None else (DEFAULT_METHOD, {}, None)
-    name, settings, its_preset = of_file
-    changed = settings | given(flags) | parse_settings(assignments)
-    return get_recipe(method or name, settings=changed, preset=preset or its_preset)
+    name, of_file, its_preset = read_recipe(method) if is_file and method else (method or DEFAULT_METHOD, {}, None)
+    return get_recipe(name, settings=of_file | settings, preset=preset or its_preset)
 
 
 def _evaluator(data: Path | None, recipe: Recipe, options: dict[str, Any], reading: Reading) -> TaskEvaluator | None:
     """The task that chooses the best step, on validation data that is read here, before training starts."""
     if data is None:
         if options:
-            names = ", ".join(f"--{name.replace('_', '-')}" for name in options)
             raise ValueError(
-                f"{names} without --validation: add --validation FILE, the data to choose the best step by"
+                f"{', '.join(options)} without validation: add --set validation=FILE, data to choose the best step by"
             )
         return None
     from turnlens.evaluation import TaskEvaluator

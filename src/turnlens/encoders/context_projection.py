@@ -1,4 +1,4 @@
-"""Messages are alike if what is said around them is alike, too: vectors are projected so, without training."""
+"""A projection of message vectors by their context, without training: alike are messages with alike neighbours."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST = 50_000  # messages, of conversations that are spread over all
 
 @dataclass(frozen=True)
 class ContextProjection:
-    """A projection of vectors of messages that knows what is said around such messages.
+    """A linear projection of message vectors that was fitted to the messages around them.
 
     Attributes:
         mean: The mean of the vectors (dim,).

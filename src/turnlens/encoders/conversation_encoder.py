@@ -1,6 +1,6 @@
-"""The encoder that turnlens loads and trains: a stock SentenceTransformer that also knows conversations.
+"""A stock SentenceTransformer with methods for conversations, and with parts that are saved beside it.
 
-What it has beyond a stock encoder, a reply head and a centre, is in small files beside the weights. Plain
+The parts, a reply head and a centre, are small files beside the weights. Plain
 ``SentenceTransformer(path)`` leaves these out, and also weights that a method has added to those of the transformer.
 """
 
@@ -21,15 +21,15 @@ from typing_extensions import override
 from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import ConversationInput
 from turnlens.data.messages import texts_of
-from turnlens.encoders.added_weights import restore_added_weights
 from turnlens.encoders.centre import CENTRE_FILE, Centre, check_centre, read_centre, write_centre
-from turnlens.encoders.conversations import encode_conversations
+from turnlens.encoders.conversation_pooling import encode_conversations
 from turnlens.encoders.history import add_history
 from turnlens.encoders.in_context import encode_in_context
 from turnlens.encoders.inference import Half
 from turnlens.encoders.messages import encode_messages
 from turnlens.encoders.rendering import Keep
 from turnlens.encoders.reply_head import HEAD_FILE, ReplyHead, check_head, read_head, write_head
+from turnlens.encoders.transformer import restore_added_weights
 
 if TYPE_CHECKING:
     from turnlens.encoders.vector_cache import VectorCache
@@ -50,6 +50,13 @@ class ConversationEncoder(SentenceTransformer):
     Attributes:
         reply_head: The head that composes queries for the next message, frozen when it is set; or ``None``.
         centre: The centre for each way of pooling, which `encode_conversations` applies; or ``{}``.
+
+    Example:
+        >>> import turnlens
+        >>> encoder = turnlens.load_encoder()
+        >>> parcel, package, thanks = encoder.encode_messages(["Where is my parcel?", "My package is late.", "Thanks!"])
+        >>> bool(parcel @ package > parcel @ thanks)
+        True
     """
 
     reply_head: ReplyHead | None = None
@@ -62,7 +69,14 @@ class ConversationEncoder(SentenceTransformer):
 
     @classmethod
     def of(cls, encoder: SentenceTransformer) -> ConversationEncoder:
-        """An encoder as a `ConversationEncoder`: itself if it is one, else one made from the same modules."""
+        """Return an encoder as a `ConversationEncoder`: itself if it is one, else one made from the same modules.
+
+        Example:
+            >>> import turnlens
+            >>> encoder = turnlens.load_encoder()
+            >>> turnlens.ConversationEncoder.of(encoder) is encoder
+            True
+        """
         if isinstance(encoder, cls):
             return encoder
         return cls(
@@ -75,11 +89,28 @@ class ConversationEncoder(SentenceTransformer):
         )
 
     def clone(self) -> ConversationEncoder:
-        """The same encoder with weights of its own, so that what it learns leaves this one as it is."""
+        """Return a copy with weights of its own, whose training leaves this encoder as it is.
+
+        Example:
+            >>> import turnlens
+            >>> encoder = turnlens.load_encoder()
+            >>> clone = encoder.clone()
+            >>> clone[0] is encoder[0]
+            False
+        """
         return copy.deepcopy(self)
 
     def shallow_copy(self) -> ConversationEncoder:
-        """An encoder with the same modules, to which a head or a centre can be added that this one does not have."""
+        """Return an encoder with the same modules, but with a reply head and a centre of its own.
+
+        Example:
+            >>> import turnlens
+            >>> encoder = turnlens.load_encoder()
+            >>> copied = encoder.shallow_copy()
+            >>> copied.reply_head = None
+            >>> copied[0] is encoder[0], encoder.reply_head is None
+            (True, False)
+        """
         return copy.copy(self)
 
     @override
@@ -104,7 +135,7 @@ class ConversationEncoder(SentenceTransformer):
         dtype: Half | None = None,
         cache: VectorCache | None = None,
     ) -> np.ndarray:
-        """Embed messages, each alone or with what is said before or around it.
+        """Embed messages, each alone or with the messages before or around it.
 
         Each distinct text is embedded once. Messages alone get the same vectors as from ``encode``, but faster.
 
@@ -132,6 +163,13 @@ class ConversationEncoder(SentenceTransformer):
                 or with ``"conversation"`` a ``batch_size``, ``prompt_name`` or ``cache``, or an encoder that is no
                 transformer.
             TypeError: An item of a list of texts is no text.
+
+        Example:
+            >>> import turnlens
+            >>> encoder = turnlens.load_encoder()
+            >>> chat = [{"role": "agent", "content": "Shall I cancel it?"}, {"role": "user", "content": "Yes, please."}]
+            >>> encoder.encode_messages([chat], context="history").shape
+            (2, 384)
         """
         if context not in (None, "history", "conversation"):
             raise ValueError(f"context must be None, 'history' or 'conversation', got {context!r}")
@@ -187,6 +225,13 @@ class ConversationEncoder(SentenceTransformer):
 
         Raises:
             ValueError: An unknown setting, an empty conversation, or one in which the role asked for is absent.
+
+        Example:
+            >>> import turnlens
+            >>> encoder = turnlens.load_encoder()
+            >>> chat = [{"role": "user", "content": "Where is my parcel?"}, {"role": "agent", "content": "On its way."}]
+            >>> encoder.encode_conversations([chat], pooling="messages").shape
+            (1, 384)
         """
         read, centre = ConversationInput(conversations).messages(), self.centre.get(pooling)
         return encode_conversations(self, read, centre, pooling, long, keep, show_progress_bar, absent, dtype)

@@ -20,12 +20,11 @@ from turnlens._utils.processes import RunFolder
 from turnlens._utils.progress import progress_of
 from turnlens.data.dataset_operations import fingerprint
 from turnlens.data.messages import texts_of
-from turnlens.encoders.contexts import encode_contexts
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.history import add_history
-from turnlens.encoders.identity import encoder_source, weights_digest
-from turnlens.encoders.in_context import encode_in_context
+from turnlens.encoders.in_context import encode_contexts, encode_in_context
 from turnlens.encoders.inference import Half
+from turnlens.encoders.loading import encoder_source, weights_digest
 from turnlens.encoders.messages import encode_messages
 from turnlens.encoders.vector_cache import VectorCache
 from turnlens.encoders.vector_files import check_vector_file, write_vectors
@@ -55,7 +54,7 @@ def embed_messages(
 def embed_messages_in_context(
     encoder: SentenceTransformer, conversations: Dataset, dtype: Half | None = None
 ) -> pa.Table:
-    """As `embed_messages`, with the vectors of messages in the context of their conversation."""
+    """Embed messages as `embed_messages` does, in the context of their conversation."""
     vectors = encode_in_context(encoder, conversations["messages"][:], dtype=dtype)
     return messages_with_vectors(conversations, vectors)
 
@@ -63,11 +62,11 @@ def embed_messages_in_context(
 def embed_taught(
     encoder: SentenceTransformer, teacher: SentenceTransformer, context_turns: int, conversations: Dataset
 ) -> pa.Table:
-    """As `embed_messages`, and also the teacher's vectors of each message and of the turns before it.
+    """Embed messages as `embed_messages` does, and add a teacher's vectors of each message and its context.
 
     Args:
         encoder: The encoder.
-        teacher: Reads the turns before a message as one text, see `turnlens.encoders.contexts.encode_contexts`.
+        teacher: Reads the turns before a message as one text, see `turnlens.encoders.in_context.encode_contexts`.
         context_turns: The teacher reads at most this many turns before a message.
         conversations: The conversations.
 
@@ -157,7 +156,7 @@ def write_embeddings(
 
 
 def holds_vectors(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is one that ``turnlens embed`` wrote."""
+    """Return whether ``turnlens embed`` wrote a file."""
     path = Path(path)
     return path.suffix == ".parquet" and path.is_file() and "vector" in pq.read_schema(path).names
 

@@ -42,7 +42,7 @@ def packaged_folder() -> Path | None:
 
 
 def places_of(name_or_path: str | os.PathLike[str] | None) -> list[Path]:
-    """The folders that an encoder of this name is loaded from; some of them may not exist."""
+    """Return the folders from which an encoder of this name is loaded; some may not exist."""
     from huggingface_hub.constants import HF_HUB_CACHE
 
     if name_or_path is None or str(name_or_path) == DEFAULT_ENCODER:

@@ -1,4 +1,4 @@
-"""Running texts through an encoder: each distinct text once, in slices of similar length."""
+"""The forward pass of an encoder, in slices of texts or of rendered conversations."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+
+from turnlens.encoders.transformer import added_modules
 
 # Padded tokens per slice. Small enough to stay in a processor's cache, large enough to keep a GPU busy.
 TOKENS_PER_SLICE = {"cpu": 2048, "cuda": 32768}
@@ -99,3 +101,40 @@ def take(values: Tensor, rows: Tensor, dim: int = 0) -> Tensor:
         dim: The dimension to take from; the result has the shape of ``rows`` in its place.
     """
     return values.index_select(dim, rows.flatten().clamp(min=0)).unflatten(dim, rows.shape)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Token rows of conversations.
+
+    Attributes:
+        input_ids: Token ids (rows, length).
+        attention_mask: 1 for tokens, 0 for padding (rows, length).
+        speaker: Speaker of each token, numbered by first appearance in the conversation; -1 for tokens of no speaker
+            (the classification token, the end of a plain text) and padding (rows, length).
+        turn: Turn of each token in the whole conversation; -1 for the same tokens (rows, length).
+    """
+
+    input_ids: Tensor
+    attention_mask: Tensor
+    speaker: Tensor
+    turn: Tensor
+
+    def as_dict(self) -> dict[str, Tensor]:
+        """The four tensors by name, as `encode_rows` takes them."""
+        names = ("input_ids", "attention_mask", "speaker", "turn")
+        return {name: getattr(self, name) for name in names}
+
+
+def encode_rows(model: nn.Module, rows: Mapping[str, Tensor]) -> Iterator[TokenSlice]:
+    """Run an encoder on rendered conversations, with the inputs that its method has added.
+
+    Args:
+        model: An encoder, possibly wrapped for distributed training.
+        rows: ``input_ids``, ``attention_mask``, ``speaker`` and ``turn`` (rows, length), see `Rows`.
+
+    Yields:
+        As `turnlens.encoders.forward.encode_sliced`.
+    """
+    further = {name: rows[name] for module in added_modules(model) for name in module.inputs}
+    return encode_sliced(model, rows["input_ids"], rows["attention_mask"], further=further)

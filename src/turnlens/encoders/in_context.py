@@ -1,22 +1,74 @@
-"""Messages in context: one pass over the joined turns of a conversation, each message pooled from its own tokens."""
+"""Messages in the context of their conversation, and contexts joined to one text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
+from turnlens._utils.arguments import require_list
 from turnlens._utils.progress import progress_of
 from turnlens._utils.vectors import FloatArray, unit_vectors
 from turnlens.data.messages import Messages
-from turnlens.encoders.after_pooling import after_pooling
+from turnlens.encoders.forward import encode_rows
 from turnlens.encoders.inference import Half, inference
+from turnlens.encoders.messages import encode_messages
 from turnlens.encoders.rendering import Renderer
-from turnlens.encoders.rows import encode_rows
-from turnlens.encoders.transformer import transformer_of
+from turnlens.encoders.transformer import after_pooling, transformer_of
+
+
+def joined_context(texts: Sequence[str], separator_token: str | None) -> str:
+    """Turns as one text, oldest first and most recent last, with the separator token (or a line break) between them.
+
+    The text may be too long for the encoder: encode it inside `newest_words_kept`.
+
+    Args:
+        texts: The turns, oldest first.
+        separator_token: ``encoder.tokenizer.sep_token``.
+    """
+    return (f" {separator_token} " if separator_token else "\n").join(require_list(texts, "texts"))
+
+
+@contextmanager
+def newest_words_kept(tokenizer: Any) -> Iterator[None]:
+    """Inside the block, a text beyond the encoder's limit loses its first words, not its last."""
+    if not hasattr(tokenizer, "truncation_side"):  # of a static encoder, which has no limit
+        yield
+        return
+    side, tokenizer.truncation_side = tokenizer.truncation_side, "left"
+    try:
+        yield
+    finally:
+        tokenizer.truncation_side = side
+
+
+def encode_contexts(
+    encoder: SentenceTransformer,
+    contexts: Sequence[Sequence[str]],
+    batch_size: int | None = None,
+    show_progress_bar: bool = False,
+) -> np.ndarray:
+    """Embed contexts of one or more turns, each as one text.
+
+    Args:
+        encoder: The encoder.
+        contexts: The turns of each context, oldest first.
+        batch_size: At most this many texts in a forward pass; by default as many as suit the device.
+        show_progress_bar: Show a progress bar.
+
+    Returns:
+        Embeddings of length 1, float32 (len(contexts), dim).
+    """
+    separator = getattr(encoder.tokenizer, "sep_token", None)
+    texts = [joined_context(turns, separator) for turns in contexts]
+    with newest_words_kept(encoder.tokenizer):
+        return unit_vectors(encode_messages(encoder, texts, batch_size, show_progress_bar))
+
 
 _CONVERSATIONS_AT_ONCE = 256
 
@@ -27,7 +79,7 @@ def encode_in_context(
     show_progress_bar: bool = False,
     dtype: Half | None = None,
 ) -> np.ndarray:
-    """Embed each message of conversations together with everything said before and after it.
+    """Embed each message of conversations together with all messages before and after it.
 
     The vector of "Yes, please." is close to that of the question, whereas `encode_messages` sees only its words. The
     mean of a conversation's messages, taken before they are scaled to length 1 and weighted by their tokens, is the

@@ -1,21 +1,55 @@
-"""Loading an encoder: the one that ships, or one from a path or the Hub."""
+"""Loading an encoder, and telling encoders apart by their source and a hash of their weights."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
+import torch
 from huggingface_hub import try_to_load_from_cache
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
+from torch import nn
 
+from turnlens._compat import loaded_from, set_loaded_from
 from turnlens._utils.registries import PUBLISHED_PROMPTS
 from turnlens.encoders.conversation_encoder import ConversationEncoder, DamagedPart
 from turnlens.encoders.folders import BASE_ENCODER, DEFAULT_ENCODER, PACKAGE, SHIPPED, encoder_folder, packaged_folder
-from turnlens.encoders.identity import set_encoder_source
 from turnlens.encoders.shipped.delta import apply_delta, file_checksum
+from turnlens.encoders.transformer import transformer_of
 from turnlens.errors import error_line, is_out_of_memory
+
+
+def encoder_source(encoder: SentenceTransformer) -> str:
+    """Return the source of an encoder: a Hub name or a path."""
+    if encoder.transformers_model is None:
+        return str(getattr(encoder, "source", ""))
+    source = loaded_from(transformer_of(encoder))
+    # The packaged copy is the published encoder; where it was installed does not matter.
+    return BASE_ENCODER if f"/{PACKAGE.replace('-', '_')}/" in source else source
+
+
+def set_encoder_source(encoder: SentenceTransformer, source: str) -> None:
+    """Say where an encoder can be loaded from now, for what is made with it, such as a store, to find it again."""
+    if encoder.transformers_model is None:
+        encoder.source = source  # type: ignore[assignment]
+    else:
+        set_loaded_from(transformer_of(encoder), source)
+
+
+def weights_digest(encoder: nn.Module) -> str:
+    """A hash of the modules and parameters of an encoder or of any other model."""
+    modules = str(encoder)
+    if isinstance(encoder, SentenceTransformer):  # a subclass of ours has the modules and weights of a stock encoder
+        modules = modules.replace(type(encoder).__name__, SentenceTransformer.__name__, 1)
+    digest = hashlib.blake2b(modules.encode(), digest_size=10)
+    for name, tensor in sorted(encoder.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
 
 _WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -39,6 +73,12 @@ def load_encoder(
     Raises:
         FileNotFoundError: ``name_or_path`` looks like a path and nothing is there.
         ValueError: The model cannot be loaded, or the packaged weights are not the published ones.
+
+    Example:
+        >>> import turnlens
+        >>> encoder = turnlens.load_encoder()
+        >>> encoder.encode_messages(["Where is my parcel?", "My package is late."]).shape
+        (2, 384)
     """
     name = str(name_or_path) if name_or_path is not None else DEFAULT_ENCODER
     if name == DEFAULT_ENCODER:
@@ -50,9 +90,9 @@ def load_encoder(
 
 
 def as_encoder(encoder: SentenceTransformer | str | os.PathLike[str] | None) -> ConversationEncoder:
-    """An encoder that was given itself, or by its name or path; ``None`` is the default encoder.
+    """Return an encoder as it is, or load it by its name or path; ``None`` is the default encoder.
 
-    Nothing is copied: training what this returns also changes the encoder that was given. Errors are those of
+    Nothing is copied: training the result also changes an encoder that is passed itself. Errors are those of
     `load_encoder`.
     """
     return ConversationEncoder.of(encoder) if isinstance(encoder, SentenceTransformer) else load_encoder(encoder)

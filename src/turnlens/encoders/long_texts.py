@@ -17,7 +17,7 @@ _MARGIN = 8
 
 
 def tokens_read(encoder: SentenceTransformer | QuickEncoder) -> int | None:
-    """How many tokens of a text are read at most, as a message or in a conversation; ``None`` for no limit."""
+    """Return the most tokens of a text that are read, as a message or in a conversation; ``None`` for no limit."""
     if isinstance(encoder, QuickEncoder):
         return encoder.tokens_read
     from turnlens.encoders.transformer import positions, transformer_of

@@ -1,4 +1,4 @@
-"""Embedding messages, each distinct text once."""
+"""Vectors of messages, each distinct text embedded once, and vectors of conversations pooled from them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 
 from turnlens._utils.arguments import require_list
 from turnlens._utils.progress import progress_bar
-from turnlens._utils.vectors import embed_distinct
+from turnlens._utils.vectors import FloatArray, IntArray, embed_distinct, unit_vectors
+from turnlens.data.messages import Messages, texts_of
+from turnlens.encoders.centre import Centre
 from turnlens.encoders.quick import QuickEncoder
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ def encode_messages(
 
 
 def usual_kind(encoder: SentenceTransformer | QuickEncoder) -> str:
-    """What tells an encoder's usual vectors from its others in a `VectorCache`: with its default prompt, in float32."""
+    """Return the key of an encoder's usual vectors in a `VectorCache`: with its default prompt, in float32."""
     prompt = (encoder.prompt or None) if isinstance(encoder, QuickEncoder) else _prompt(encoder, None)
     return repr((prompt, None))
 
@@ -80,3 +82,68 @@ def _prompt(encoder: SentenceTransformer, name: str | None) -> str | None:
         known = ", ".join(encoder.prompts) or "none"
         raise ValueError(f"this encoder has no prompt {name!r}, only the prompts {known}")
     return None if name is None else encoder.prompts[name]
+
+
+def pool_messages(vectors: FloatArray, tokens: IntArray, starts: IntArray, centre: Centre | None = None) -> FloatArray:
+    """The mean of each conversation's message vectors, weighted by their tokens.
+
+    A long message says more about the topic of a conversation than "Yes, please." So each message counts by its length,
+    as in the mean over the tokens of the joined text.
+
+    Args:
+        vectors: The vector of each message, with the messages of one conversation in a row (messages, dim).
+        tokens: How many tokens each message has; a message without tokens counts as if it had one (messages,).
+        starts: Where each conversation starts (conversations,).
+        centre: Applied to the means; its ``weight`` changes how much each message counts.
+
+    Returns:
+        (conversations, dim), of length 1.
+    """
+    units, weights = unit_vectors(vectors), np.maximum(tokens, 1).astype(np.float32)
+    if centre is not None:
+        weights = weights * np.exp(units @ centre.weight)
+    pooled = unit_vectors(np.add.reduceat(units * weights[:, None], starts, axis=0))
+    return pooled if centre is None else centre.apply(pooled)
+
+
+def message_tokens(encoder: SentenceTransformer | QuickEncoder, texts: Sequence[str]) -> IntArray:
+    """Count the tokens of each text that the encoder reads (texts,)."""
+    if isinstance(encoder, QuickEncoder):
+        return embed_distinct(encoder.counts, texts)
+    limit = encoder.max_seq_length or np.iinfo(np.int64).max
+
+    def lengths(distinct: list[str]) -> list[int]:
+        if encoder.transformers_model is None:  # a static encoder's tokenizer is one of the library tokenizers
+            return [len(row.ids) for row in encoder.tokenizer.encode_batch(distinct, add_special_tokens=False)]
+        # Not verbose: texts that are too long are cut later, when they are embedded.
+        ids = encoder.tokenizer(distinct, add_special_tokens=False, verbose=False)["input_ids"]
+        return [min(len(row), limit) for row in ids]
+
+    return embed_distinct(lengths, texts)
+
+
+def encode_from_messages(
+    encoder: SentenceTransformer | QuickEncoder,
+    conversations: Sequence[Messages],
+    centre: Centre | None,
+    show_progress_bar: bool = False,
+    dtype: Half | None = None,
+) -> np.ndarray:
+    """Embed each distinct message once, and pool them.
+
+    Args:
+        encoder: The encoder.
+        conversations: Lists of messages, ``{"role", "content"}``; no list is empty.
+        centre: See `pool_messages`.
+        show_progress_bar: Show a progress bar.
+        dtype: Half precision to compute in, see `turnlens.ConversationEncoder.encode_messages`.
+
+    Returns:
+        float32, of length 1 (conversations, dim).
+    """
+    if not len(conversations):
+        return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
+    texts = texts_of(conversations)
+    starts = np.cumsum([0, *(len(messages) for messages in conversations)])[:-1]
+    vectors = encode_messages(encoder, texts, show_progress_bar=show_progress_bar, dtype=dtype)
+    return pool_messages(vectors, message_tokens(encoder, texts), starts, centre).astype(np.float32)

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 
 from turnlens._utils.vectors import FloatArray, unit_vectors
 from turnlens.encoders.centre import Centre
-from turnlens.encoders.head_arrays import HeadArrays
+from turnlens.encoders.reply_scores import HeadArrays
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -86,15 +86,15 @@ class QuickEncoder:
 
     @property
     def vocabulary_size(self) -> int:
-        """How many tokens it knows."""
+        """The number of tokens in its vocabulary."""
         return int(self._tokenizer.get_vocab_size())
 
     def count(self, text: str) -> int:
-        """How many tokens a text has."""
+        """Count the tokens of a text."""
         return len(self._counting.encode(text, add_special_tokens=False))
 
     def counts(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens it reads of each text."""
+        """Count the tokens that it reads of each text."""
         return list(map(len, self._tokenizer.encode_batch(list(texts), add_special_tokens=False)))
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:

@@ -1,4 +1,4 @@
-"""The encoder that queries need, kept in the cache, so that they need neither torch nor the encoder's own files.
+"""A cache of encoders for queries, which then need neither torch nor the encoder's own files.
 
 When an encoder has been loaded, `keep_quick` writes it under the state of its files, unless `QuickEncoder` would give
 other vectors. `quick_encoder` finds it as long as none of these files changes, nor the libraries that load them. If
@@ -153,7 +153,7 @@ def _folder() -> Path:
 
 
 def _places(name: str | os.PathLike[str] | None) -> list[Path]:
-    """The folders that an encoder of this name is loaded from, by whichever of its names."""
+    """Return the folders from which an encoder is loaded, by any of its names."""
     return [place.resolve() for place in places_of(name)]
 
 

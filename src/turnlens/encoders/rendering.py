@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from turnlens._compat import accept_messages
 from turnlens.data.messages import Messages
-from turnlens.encoders.rows import Rows
+from turnlens.encoders.forward import Rows
 from turnlens.encoders.transformer import positions, transformer_of
 
 Keep = Literal["head", "tail", "both"]
@@ -108,7 +108,7 @@ class Renderer:
         return [self._fitting(turns) for turns in tokens]
 
     def warn_of_cuts(self) -> bool:
-        """Log how many of the conversations given to ``fitting`` did not fit, and return whether there were any."""
+        """Log how many conversations did not fit in ``fitting``, and return whether there were any."""
         if self._cut_short:
             logging.getLogger("turnlens").warning(
                 "%d of %d conversations have more than %d tokens; only their turns at the %s are kept, and of a turn "
@@ -156,7 +156,7 @@ class Renderer:
 
     @property
     def _room(self) -> int:
-        """How many tokens of a row are left for turns."""
+        """Return the tokens of a row that are left for turns."""
         return self.max_length - len(self._before_all) - len(self._after_all)
 
     def _fit(self, turns: list[list[int]]) -> bool:

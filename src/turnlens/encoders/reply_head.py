@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from turnlens.encoders.head_arrays import OTHER, SAME, HeadArrays
+from turnlens.encoders.reply_scores import OTHER, SAME, HeadArrays
 
 HEAD_FILE = "reply_head.safetensors"
 
@@ -41,7 +41,7 @@ class ReplyHead(nn.Module):
 
     @property
     def turns(self) -> int:
-        """How many turns back it looks."""
+        """The number of turns back that it looks."""
         return self.recency.shape[1]
 
     def queries(self, vectors: Tensor, same: Tensor, present: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Running conversations, and what could be said next in them."""
+"""Running conversations, and the ranking of their next messages."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing_extensions import override
 
 from turnlens._utils.registries import REPLY_MODELS
 from turnlens._utils.vectors import unit_vectors
-from turnlens.encoders.composed_context import ComposedContext
 from turnlens.encoders.messages import encode_messages
 from turnlens.encoders.quick import head_of
-from turnlens.encoders.reply_scores import bi_query, inner_products
+from turnlens.encoders.reply_scores import ComposedContext, bi_query, inner_products
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -43,6 +42,15 @@ class ReplyModel:
     Attributes:
         modes: The ways of scoring, the default first.
         own_candidates: Whether a candidate has another vector than the same text has as a message.
+
+    Example:
+        >>> import turnlens
+        >>> model = turnlens.ReplyModel(turnlens.load_encoder())
+        >>> candidates = model.encode_candidates(["Your parcel is on its way.", "What would you like to eat?"])
+        >>> conversation = model.start(candidate_speaker="agent")
+        >>> conversation.add("Where is my parcel?", "user")
+        >>> int(conversation.score(candidates).argmax())
+        0
     """
 
     modes: tuple[str, ...] = ("bi", "joined")
@@ -78,11 +86,11 @@ class ReplyModel:
         return unit_vectors(vectors)
 
     def turns_read(self, mode: str | None = None) -> int | None:
-        """How many of the last turns a mode reads; ``None`` if it reads all of them."""
+        """Return how many of the last turns a mode reads; ``None`` for all."""
         return _JOINED_TURNS if mode == "joined" else None
 
     def start(self, candidate_speaker: str | None = None) -> RunningConversation:
-        """Start a conversation without turns. Candidates are said by ``candidate_speaker``; ``None`` is someone new."""
+        """Start a conversation without turns; ``candidate_speaker`` speaks next, and ``None`` is someone new."""
         return RunningConversation(self, candidate_speaker)
 
 
@@ -148,7 +156,7 @@ class RunningConversation:
     def _query(self, mode: str) -> np.ndarray:
         if mode == "bi":
             return bi_query(self._embeddings())
-        from turnlens.encoders.contexts import encode_contexts
+        from turnlens.encoders.in_context import encode_contexts
 
         return encode_contexts(self._model.encoder, [[turn.text for turn in self._turns[-_JOINED_TURNS:]]])[0]
 

@@ -1,13 +1,102 @@
-"""Scores of candidate replies, as algebra on the vectors of a conversation's turns."""
+"""Scores of next messages in numpy: sums of cosines, and the queries of a reply head."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections import deque
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from turnlens._utils.vectors import unit_vectors
+from turnlens._utils.vectors import BoolArray, FloatArray, unit_vectors
+
+SAME, OTHER = 0, 1  # the speaker of a turn, seen from the candidate's
+
+
+class HeadArrays(NamedTuple):
+    """The weights of a `turnlens.encoders.reply_head.ReplyHead`, which says what they mean.
+
+    Attributes:
+        recency: w (2, turns).
+        context: W (2, dim, dim).
+        candidate: C (dim, dim).
+    """
+
+    recency: FloatArray
+    context: FloatArray
+    candidate: FloatArray
+
+    @property
+    def turns(self) -> int:
+        """The number of turns back that the head looks."""
+        return self.recency.shape[1]
+
+    def map_candidates(self, vectors: FloatArray) -> FloatArray:
+        """Vectors of any length (m, dim) as candidates, float32 (m, dim) of length 1."""
+        units = unit_vectors(vectors).astype("float32")
+        return unit_vectors(units + units @ self.candidate.T)
+
+    def queries(self, vectors: FloatArray, same: BoolArray, present: BoolArray) -> FloatArray:
+        """The queries of contexts, of length 1 (contexts, dim), as from `turnlens.encoders.reply_head.ReplyHead`."""
+        weights = np.where(same, self.recency[SAME], self.recency[OTHER]) * present  # (contexts, turns)
+        query = _weighted(weights, vectors)
+        for relation, of_relation in ((SAME, same), (OTHER, ~same)):
+            query = query + _weighted(weights * of_relation, vectors) @ self.context[relation].T
+        return unit_vectors(query)
+
+
+def _weighted(weights: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Sums of weighted vectors: (contexts, turns) and (contexts, turns, dim) to (contexts, dim)."""
+    return (weights[:, None].astype(np.float32) @ vectors)[:, 0]
+
+
+class ComposedContext:
+    """The state of a conversation whose next speaker is known.
+
+    A further turn costs O(dim²), a query O(turns · dim), whatever the length of the conversation.
+
+    Args:
+        head: The head.
+    """
+
+    def __init__(self, head: HeadArrays) -> None:
+        self._recency = head.recency  # (2, D)
+        self._maps = np.eye(head.context.shape[1], dtype=np.float32) + head.context
+        self._turns: deque[tuple[int, FloatArray]] = deque(maxlen=head.turns)  # the latest first
+
+    def add(self, vector: FloatArray, same: bool) -> None:
+        """Add a turn: its vector (dim,), and whether its speaker is the one who speaks next."""
+        relation = SAME if same else OTHER
+        self._turns.appendleft((relation, self._mapped(vector, relation)))
+
+    def query(self) -> FloatArray:
+        """The query for the next message, of length 1 (dim,)."""
+        return unit_vectors(self._sum(start=0))
+
+    def queries_after(self, vectors: FloatArray, same: bool) -> FloatArray:
+        """For each of several turns, the query as it would be if that turn came next; no turn is added.
+
+        Args:
+            vectors: The vectors of the turns (m, dim).
+            same: Whether their speaker is the one who speaks after them.
+
+        Returns:
+            (m, dim), of length 1.
+        """
+        relation = SAME if same else OTHER
+        return unit_vectors(self._recency[relation, 0] * self._mapped(vectors, relation) + self._sum(start=1))
+
+    def _mapped(self, vectors: FloatArray, relation: int) -> FloatArray:
+        """Vectors (..., dim) of turns as they enter a query, before they are weighted."""
+        return unit_vectors(vectors) @ self._maps[relation].T
+
+    def _sum(self, start: int) -> FloatArray:
+        """The turns so far, weighted as if ``start`` turns had followed them (dim,)."""
+        total = np.zeros(self._maps.shape[1], np.float32)
+        for place, (relation, mapped) in zip(range(start, self._recency.shape[1]), self._turns):
+            total = total + self._recency[relation, place] * mapped
+        return total
+
 
 # Candidates processed at a time, so that intermediate results stay in the processor's cache.
 _ROWS_CONVERTED = 4096
@@ -93,5 +182,5 @@ def common_precision(*arrays: np.ndarray) -> np.dtype[Any]:
 
 
 def in_precision_of(given: ArrayLike, result: np.ndarray) -> np.ndarray:
-    """A result in the precision of what was given, at least float32."""
+    """Convert a result to the precision of an input, at least float32."""
     return result.astype(common_precision(np.asarray(given)))

@@ -1,12 +1,21 @@
-"""The transformer inside an encoder."""
+"""The transformer inside an encoder, and what methods add to it or put after its pooling."""
 
 from __future__ import annotations
 
 import logging
+import os
+from typing import Any
 
+import torch
+from safetensors import safe_open
 from sentence_transformers import SentenceTransformer
-from torch import nn
+from sentence_transformers.base.modules import Dense, Normalize
+from sentence_transformers.sentence_transformer.modules import Pooling
+from torch import Tensor, nn
 from transformers import PreTrainedModel
+
+from turnlens._utils.registries import ADDED_WEIGHTS
+from turnlens.encoders.context_projection import ContextProjection
 
 
 def use_mean_pooling(encoder: SentenceTransformer) -> SentenceTransformer:
@@ -58,14 +67,14 @@ def position_table(transformer: PreTrainedModel) -> nn.Embedding | None:
 
 
 def first_position(transformer: PreTrainedModel) -> int:
-    """The row of a transformer's table of positions that belongs to the first token."""
+    """Return the row of a transformer's table of positions of the first token."""
     # RoBERTa and its kin start counting after the padding token's number.
     padding = getattr(position_table(transformer), "padding_idx", None)
     return padding + 1 if padding is not None else 0
 
 
 def positions(transformer: PreTrainedModel) -> int | None:
-    """How many tokens a transformer has positions for; ``None`` where they are relative and there is no limit."""
+    """Return the number of a transformer's positions; ``None`` where they are relative, without a limit."""
     table, first = position_table(transformer), first_position(transformer)
     if table is not None and first:
         return table.num_embeddings - first
@@ -83,3 +92,50 @@ def transformer_layers(encoder: SentenceTransformer) -> nn.ModuleList:
         if isinstance(module, nn.ModuleList) and len(module) == getattr(transformer.config, "num_hidden_layers", None):
             return module
     raise ValueError("no stack of transformer layers found in this encoder: freezing layers needs one")
+
+
+def restore_added_weights(encoder: SentenceTransformer, weights: str | os.PathLike[str]) -> None:
+    """Add to a stock encoder what methods have added to the one that this ``model.safetensors`` is of.
+
+    Raises:
+        ValueError: Some of these weights are missing, or are of another shape.
+    """
+    with safe_open(weights, framework="pt") as file:
+        names = list(file.keys())
+    for part in ADDED_WEIGHTS:
+        if any(name.startswith(f"{part}.") for name in names):
+            ADDED_WEIGHTS[part](encoder, weights)
+
+
+def added_modules(model: nn.Module) -> list[Any]:
+    """Return the modules that methods have added to an encoder's transformer.
+
+    Each has ``have_learned`` and ``inputs``, the names of the tensors of `turnlens.encoders.forward.Rows` it reads.
+
+    Args:
+        model: The encoder, possibly wrapped for distributed training.
+    """
+    transformer = getattr(getattr(model, "module", model), "transformers_model", None)
+    added = [getattr(transformer, name, None) for name in ADDED_WEIGHTS]
+    return [module for module in added if isinstance(module, nn.Module)]
+
+
+def after_pooling(encoder: SentenceTransformer, pooled: Tensor) -> Tensor:
+    """Apply the modules after the pooling to vectors that were pooled elsewhere (n, dim)."""
+    modules = list(encoder)
+    place = next((place for place, module in enumerate(modules) if isinstance(module, Pooling)), len(modules))
+    for module in modules[place + 1 :]:
+        weight = next(module.parameters(), pooled)
+        pooled = module({"sentence_embedding": pooled.to(weight.dtype)})["sentence_embedding"]
+    return pooled.float()
+
+
+def add_projection(encoder: SentenceTransformer, projection: ContextProjection) -> None:
+    """Let an encoder project its vectors, by stock modules that are saved with it."""
+    dim = len(projection.mean)
+    dense = Dense(dim, dim, activation_function=nn.Identity())
+    with torch.no_grad():
+        dense.linear.weight.copy_(torch.from_numpy(projection.matrix.T))
+        dense.linear.bias.copy_(torch.from_numpy(-projection.mean @ projection.matrix))
+    for module in (dense, Normalize()):
+        encoder.append(module.to(encoder.device))

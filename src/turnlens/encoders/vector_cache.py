@@ -155,7 +155,7 @@ def _usual_path() -> Path:
 
 
 def can_be_cached(encoder: SentenceTransformer | QuickEncoder) -> bool:
-    """Whether an encoder's vectors are worth keeping, and whether everything that they depend on is known."""
+    """Return whether an encoder's vectors are worth a cache, and all that they depend on is known."""
     if isinstance(encoder, QuickEncoder):
         return True
     return encoder.transformers_model is not None and hasattr(encoder.tokenizer, "backend_tokenizer")
@@ -165,7 +165,7 @@ def vectors_digest(encoder: SentenceTransformer | QuickEncoder) -> str:
     """A hash of all that the vector of a text depends on: weights, modules, tokenizer and limits."""
     if isinstance(encoder, QuickEncoder):
         return encoder.vectors_digest
-    from turnlens.encoders.identity import weights_digest
+    from turnlens.encoders.loading import weights_digest
 
     tokenizer = encoder.tokenizer
     tokenizing = json.loads(tokenizer.backend_tokenizer.to_str())

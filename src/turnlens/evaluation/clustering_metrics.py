@@ -1,4 +1,4 @@
-"""How well clusters agree with labels."""
+"""The agreement of clusters with labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from turnlens._utils.vectors import IntArray
 
 
 def discovery_figures(groups: ArrayLike, labels: ArrayLike) -> dict[str, float]:
-    """How well groups, whose number nobody gave, agree with labels; items may be in no group.
+    """Measure the agreement of discovered groups with labels; items may be in no group.
 
     ``accuracy`` matches groups and labels one to one. ``precision`` is the share of items that carry the commonest
     label of their group, ``recall`` the share that are in the commonest group of their label, ``f1`` their harmonic

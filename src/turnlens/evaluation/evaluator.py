@@ -42,6 +42,12 @@ class TaskEvaluator(BaseEvaluator):
     Raises:
         ValueError: There is no such task.
         ConversationError: The task cannot be made from the data.
+
+    Example:
+        >>> import turnlens
+        >>> evaluator = TaskEvaluator("semantic-retrieval", turnlens.sample_conversations(20), max_queries=5)
+        >>> evaluator.primary_metric
+        'semantic_retrieval_map'
     """
 
     def __init__(

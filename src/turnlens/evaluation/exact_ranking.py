@@ -251,7 +251,7 @@ def reciprocal_rank(scores: ArrayLike, relevant: ArrayLike) -> float:
 
 
 def retrieval_metrics(rankings: Iterable[tuple[ArrayLike, ArrayLike]]) -> dict[str, FloatArray]:
-    """The values of `RETRIEVAL_METRICS` for queries, given the scores and the relevance of each one's items.
+    """Return the values of `RETRIEVAL_METRICS` for queries, from the scores and the relevance of their items.
 
     >>> retrieval_metrics([([0.9, 0.8], [False, True]), ([0.9, 0.8], [True, False])])
     {'map': array([0.5, 1. ]), 'mrr': array([0.5, 1. ])}

@@ -52,7 +52,7 @@ class LabelledConversations:
         return tuple(self.ids[query] for query in self.queries)
 
     def counts(self) -> dict[str, object]:
-        """How much was evaluated, ready for JSON."""
+        """Return counts of what was evaluated, ready for JSON."""
         return {"conversations": len(self.codes), "labels": len(self.labels), "left_out": self.left_out}
 
 

@@ -57,6 +57,12 @@ def evaluate(
     Raises:
         ValueError: A task is unknown, or the encoder cannot be evaluated on it.
         ConversationError: A task cannot be made from the data.
+
+    Example:
+        >>> import turnlens
+        >>> figures = turnlens.evaluate(turnlens.sample_conversations(20), tasks="semantic-retrieval", max_queries=5)
+        >>> sorted(figures["semantic_retrieval"])
+        ['dropped', 'map', 'map_interval', 'mrr', 'mrr_interval', 'queries']
     """
     chosen = _chosen(tasks)
     if encoder is None or isinstance(encoder, str | os.PathLike):

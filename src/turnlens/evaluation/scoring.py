@@ -99,6 +99,6 @@ def warn_of_alike(labels: frozenset[str]) -> None:
 
 
 def _words(label: str) -> str:
-    """What stays of a label without capitals and punctuation; nothing of one without letters, such as ``-1``."""
+    """Return a label without capitals and punctuation; nothing of one without letters, such as ``-1``."""
     words = re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", label).casefold())
     return " ".join(words) if any(map(str.isalpha, label)) else ""

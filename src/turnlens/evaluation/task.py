@@ -25,7 +25,7 @@ NOT_IN_PERCENT = (*LOWER_IS_BETTER, TRUE, RANDOM, DIFFERENCE)
 
 @dataclass(frozen=True)
 class LoadSettings:
-    """How a task is made from the data.
+    """Settings by which a task is made from data.
 
     Args:
         label: Message field with the intent, for tasks on messages built from conversations.
@@ -122,7 +122,7 @@ class Task:
 
     @property
     def greater_is_better(self) -> bool:
-        """Whether a higher main figure is better."""
+        """True if a higher main figure is better."""
         return self.metric not in LOWER_IS_BETTER
 
     def score(self, encoder: Encoder, data: Any, seed: int = 0, pooling: str = "mean") -> Result:

@@ -33,7 +33,7 @@ from turnlens._compat import loaded_from
 from turnlens._utils.arguments import check_positive
 from turnlens.data.dataset_operations import fingerprint
 from turnlens.encoders.conversation_encoder import ConversationEncoder
-from turnlens.encoders.identity import encoder_source
+from turnlens.encoders.loading import encoder_source
 from turnlens.encoders.transformer import transformer_of
 from turnlens.training.collators import text_key
 from turnlens.training.encoder_modes import runs_in_bf16

@@ -197,7 +197,7 @@ def convert_plato(
     """Make an encoder from a PLATO checkpoint, from which the published dial2vec starts, or from a dial2vec checkpoint.
 
     Example: `turnlens papers convert-plato PLATO.pt --output plato`, then
-    `turnlens train chats.jsonl --method dial2vec --preset paper --encoder plato --output model`
+    `turnlens train chats.jsonl --method dial2vec --set preset=paper --encoder plato --output model`
     """
     quiet_transformers()
     from turnlens.papers.dial2vec.plato import convert_plato as convert

@@ -12,7 +12,7 @@ import torch
 
 from turnlens._utils.progress import progress_bar
 from turnlens.data.messages import Message
-from turnlens.encoders.identity import weights_digest
+from turnlens.encoders.loading import weights_digest
 from turnlens.errors import error_line
 from turnlens.papers.time_limit import within
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from turnlens.encoders.contexts import joined_context, newest_words_kept
+from turnlens.encoders.in_context import joined_context, newest_words_kept
 from turnlens.training.collators import Row, TextCollator
 
 
@@ -19,8 +19,8 @@ class JoinedContextCollator(TextCollator):
 
     Attributes:
         context_turns: Up to this many turns before each turn are joined, see
-            `turnlens.encoders.contexts.joined_context`. The text may have this many times ``max_length`` tokens, within
-            the encoder's own limit; if it is longer, the newest words are kept.
+            `turnlens.encoders.in_context.joined_context`. The text may have this many times ``max_length`` tokens,
+            within the encoder's own limit; if it is longer, the newest words are kept.
     """
 
     context_turns: int = 3

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from turnlens._utils.vectors import FloatArray, IntArray
-from turnlens.encoders.message_pooling import pool_messages
+from turnlens.encoders.messages import pool_messages
 from turnlens.groups.phrases import PLACEHOLDER
 from turnlens.report.corpus import Corpus, mapped
 

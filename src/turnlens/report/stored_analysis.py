@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from turnlens._utils.files import atomic_path
-from turnlens.encoders.head_arrays import HeadArrays
+from turnlens.encoders.reply_scores import HeadArrays
 from turnlens.groups.group_model import FILE as MODEL_FILE
 from turnlens.groups.group_model import KINDS, GroupModels, Kind
 from turnlens.groups.neighbours import Neighbours

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from turnlens._utils.progress import Advance, progress_of, silent
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
-from turnlens.encoders.head_arrays import HeadArrays
 from turnlens.encoders.quick import head_of
+from turnlens.encoders.reply_scores import HeadArrays
 from turnlens.groups.pipeline import keys_of
 from turnlens.report.corpus import Corpus
 from turnlens.report.report import Surprise

@@ -17,9 +17,8 @@ from turnlens.data.conversations import read_conversations
 from turnlens.encoders.centre import centre_digest
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.embed import embed_messages, embed_messages_in_context, embed_whole, write_embeddings
-from turnlens.encoders.identity import encoder_source, weights_digest
 from turnlens.encoders.inference import Half
-from turnlens.encoders.loading import as_encoder, load_encoder
+from turnlens.encoders.loading import as_encoder, encoder_source, load_encoder, weights_digest
 from turnlens.encoders.vector_cache import VectorCache, can_be_cached
 from turnlens.encoders.vector_files import check_vector_file
 from turnlens.scale.job import Embedding, Job

@@ -46,7 +46,7 @@ def train_on_ray(work: Callable[[bool], object], workers: int | None = None, res
         if 0 < plan.gpus < 1:
             gpus = int(ray.cluster_resources()["GPU"])
             raise ValueError(
-                f"{plan.number} workers need a GPU each, and the cluster has {gpus}: take --workers {gpus}"
+                f"{plan.number} workers need a GPU each, and the cluster has {gpus}: take --set workers={gpus}"
             )
         for left in reversed(range(_RESTARTS + 1)):
             try:

@@ -79,5 +79,5 @@ def other_tokenizer(path: Path, state: StoreState, name: str) -> StoreError:
     has = state.tokenizer or "that will fit its first texts"
     return StoreError(
         f"{path} has the tokenizer {has}, not {name}, and keeps it: open it without naming one, or make a new store "
-        f"(turnlens export {path} --out all.jsonl, then turnlens index all.jsonl --store NEW --tokenizer {name})"
+        f"(turnlens export {path} --output all.jsonl, then turnlens index all.jsonl --store NEW --tokenizer {name})"
     )

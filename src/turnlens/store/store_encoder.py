@@ -16,8 +16,7 @@ from turnlens._utils.vectors import embed_distinct, unit_vectors
 from turnlens.data.messages import Message
 from turnlens.encoders.centre import centre_digest
 from turnlens.encoders.long_texts import starts_of
-from turnlens.encoders.message_pooling import encode_from_messages, message_tokens, pool_messages
-from turnlens.encoders.messages import encode_messages, usual_kind
+from turnlens.encoders.messages import encode_from_messages, encode_messages, message_tokens, pool_messages, usual_kind
 from turnlens.encoders.quick import FEW, WORTH_LOADING, QuickEncoder
 from turnlens.encoders.reply_model import ReplyModel, next_speaker
 
@@ -108,7 +107,7 @@ class StoreEncoder:
         """The place it was loaded from: a Hub name, or the absolute path of a folder, which holds from anywhere."""
         if self.quick is not None:
             return self.quick.source
-        from turnlens.encoders.identity import encoder_source
+        from turnlens.encoders.loading import encoder_source
 
         source = encoder_source(self.encoder)
         return str(Path(source).resolve()) if Path(source).is_dir() else source
@@ -117,7 +116,7 @@ class StoreEncoder:
         """A hash of its weights, its reply head, its centre and its prompts."""
         if self.quick is not None:
             return self.quick.digest
-        from turnlens.encoders.identity import weights_digest
+        from turnlens.encoders.loading import weights_digest
 
         hasher = hashlib.blake2b(weights_digest(self.encoder).encode(), digest_size=10)
         hasher.update(repr(sorted(self.encoder.prompts.items())).encode())

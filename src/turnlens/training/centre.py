@@ -20,9 +20,8 @@ from turnlens.data.dataset_operations import draw_conversations, drop_empty_mess
 from turnlens.data.messages import Messages, texts_of
 from turnlens.encoders.centre import Centre
 from turnlens.encoders.conversation_encoder import ConversationEncoder
-from turnlens.encoders.identity import encoder_source
-from turnlens.encoders.loading import as_encoder
-from turnlens.encoders.message_pooling import message_tokens, pool_messages
+from turnlens.encoders.loading import as_encoder, encoder_source
+from turnlens.encoders.messages import message_tokens, pool_messages
 from turnlens.formats.input_files import check_apart
 from turnlens.training.model_card import save_encoder
 from turnlens.training.run import Run, Step, TrainingState
@@ -61,6 +60,12 @@ def centre(
     Raises:
         FileExistsError: The output exists and ``force`` is not given.
         ValueError: No conversation says anything, the output is among what is read, or ``stretch`` is out of range.
+
+    Example:
+        >>> import turnlens
+        >>> encoder = turnlens.centre(turnlens.sample_conversations(6))
+        >>> sorted(encoder.centre)
+        ['mean', 'messages']
     """
     if not 0 <= stretch <= 1:
         raise ValueError(f"stretch must be from 0 (none) to 1, got {stretch!r}")

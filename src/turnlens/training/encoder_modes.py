@@ -13,9 +13,8 @@ from torch.utils.checkpoint import checkpoint
 
 from turnlens import _compat
 from turnlens._compat import attention_dropouts
-from turnlens.encoders.added_weights import added_modules
-from turnlens.encoders.onednn import replaced_forward
-from turnlens.encoders.transformer import transformer_layers, transformer_of
+from turnlens.encoders.inference import replaced_forward
+from turnlens.encoders.transformer import added_modules, transformer_layers, transformer_of
 
 if TYPE_CHECKING:
     from turnlens.training.recipes.settings import Objective, Schedule

@@ -13,8 +13,7 @@ import turnlens
 from turnlens._utils.arguments import refuse_single
 from turnlens._utils.files import check_folder
 from turnlens.encoders.conversation_encoder import ConversationEncoder
-from turnlens.encoders.identity import encoder_source
-from turnlens.encoders.loading import as_encoder, load_encoder
+from turnlens.encoders.loading import as_encoder, encoder_source, load_encoder
 from turnlens.encoders.transformer import use_mean_pooling
 from turnlens.formats.input_files import check_apart
 from turnlens.training.model_card import save_encoder
@@ -99,6 +98,13 @@ def merge(
         FileExistsError: The output exists and ``force`` is not given.
         ValueError: There is no encoder, one was trained from another base, or the scale is out of range.
         TypeError: ``encoders`` is a single path.
+
+    Example:
+        >>> import turnlens
+        >>> one, other = turnlens.load_encoder(), turnlens.load_encoder()  # or the folders of two trained encoders
+        >>> merged = turnlens.merge([one, other])
+        >>> merged.encode_messages(["Where is my parcel?"]).shape
+        (1, 384)
     """
     refuse_single(encoders, "encoders")
     if output is not None:

@@ -11,11 +11,11 @@ from sentence_transformers import SentenceTransformer
 
 from turnlens._utils.files import atomic_path
 from turnlens._utils.registries import REPLY_MODELS
-from turnlens.encoders.added_weights import added_modules
 from turnlens.encoders.centre import CENTRE_FILE
 from turnlens.encoders.conversation_encoder import ConversationEncoder
-from turnlens.encoders.identity import set_encoder_source
+from turnlens.encoders.loading import set_encoder_source
 from turnlens.encoders.reply_head import HEAD_FILE
+from turnlens.encoders.transformer import added_modules
 from turnlens.training.held_out import TITLES
 
 _CARD = """---

@@ -25,8 +25,7 @@ from turnlens.encoders.embed import (
     read_vectors,
     write_embeddings,
 )
-from turnlens.encoders.identity import encoder_source, weights_digest
-from turnlens.encoders.loading import load_encoder
+from turnlens.encoders.loading import encoder_source, load_encoder, weights_digest
 from turnlens.encoders.reply_head import ReplyHead
 from turnlens.training.collators import text_key
 from turnlens.training.losses.composed import ComposedSettings, composed_loss, composed_ranks

@@ -25,8 +25,7 @@ from turnlens._utils.files import atomic_path, put_in_order
 from turnlens._utils.processes import RunFolder, process_state
 from turnlens._utils.vectors import FloatArray
 from turnlens.encoders.conversation_encoder import ConversationEncoder
-from turnlens.encoders.identity import encoder_source, set_encoder_source
-from turnlens.encoders.loading import load_encoder
+from turnlens.encoders.loading import encoder_source, load_encoder, set_encoder_source
 
 # The last file written to a checkpoint. A checkpoint without it is incomplete and is not used.
 LOSS_FILE = "loss.safetensors"

@@ -16,10 +16,10 @@ from typing_extensions import override
 
 from turnlens._utils.vectors import FloatArray, bootstrap_interval
 from turnlens.data.messages import Messages
-from turnlens.encoders.after_pooling import add_projection
 from turnlens.encoders.context_projection import fit_context_projection
 from turnlens.encoders.conversation_encoder import ConversationEncoder
-from turnlens.encoders.onednn import transformer_through_onednn
+from turnlens.encoders.inference import transformer_through_onednn
+from turnlens.encoders.transformer import add_projection
 from turnlens.training.callbacks import Snapshots
 from turnlens.training.encoder_modes import (
     frozen_layers,

@@ -20,8 +20,7 @@ from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.embed import holds_vectors
-from turnlens.encoders.identity import encoder_source
-from turnlens.encoders.loading import as_encoder
+from turnlens.encoders.loading import as_encoder, encoder_source
 from turnlens.formats.input_files import check_apart
 from turnlens.training.model_card import save_encoder
 from turnlens.training.recipes import Recipe, get_recipe
@@ -69,6 +68,13 @@ def train(
         BlockingIOError: Another process is writing this output.
         ValueError: A bad setting, too few conversations, an output among what is read, or an unfinished run with other
             settings.
+
+    Example:
+        >>> import turnlens
+        >>> chats = turnlens.sample_conversations(6)
+        >>> encoder = turnlens.train(chats, method="in-context", settings={"max_steps": 1, "batch_size": 4})
+        >>> encoder.encode_messages(["Where is my parcel?"]).shape
+        (1, 384)
     """
     recipe = _recipe(method, settings, preset)
     _refuse_stream(data)

@@ -70,10 +70,11 @@ def test_the_encoder_itself_is_needed_and_bad_data_is_reported_with_the_file(tin
         evaluate(chats, encoder=tiny_encoder, tasks="next-message")
 
 
+@pytest.mark.slow
 def test_the_command_line_prints_a_line_for_each_mode(tiny_encoder, with_views, chats, tmp_path) -> None:
     with_views(tiny_encoder, "c3l").save_pretrained(str(tmp_path / "c3l"))
     tasks = [argument for name in (*NAMES, "semantic-retrieval") for argument in ("--task", name)]
-    arguments = ("--max-queries", 10, "--json", tmp_path / "figures.json")
+    arguments = ("--max-queries", 10, "--output", tmp_path / "figures.json")
     output = run("evaluate", tmp_path / "c3l", chats, *tasks, *arguments)
     for shown in ("average", "last-2", "max", "bm25", "mean-b1", "triple", "MRR", "hits at 5", "turns of the context"):
         assert shown in output
@@ -84,11 +85,13 @@ def test_the_command_line_prints_a_line_for_each_mode(tiny_encoder, with_views, 
     assert "MAP" in output and "map" in figures["semantic_retrieval"]
 
 
+@pytest.mark.slow
 def test_a_plain_encoder_on_the_command_line(tiny_encoder_path, chats) -> None:
     output = run("evaluate", tiny_encoder_path, chats, "--task", "next-message")
     assert "single" in output and "bm25" in output and "last-2" not in output
 
 
+@pytest.mark.slow
 def test_additivity_is_drawn(tiny_encoder_path, chats, tmp_path) -> None:
     pytest.importorskip("matplotlib")
     arguments = ("--model", tiny_encoder_path, "--turns", 3, "--output", tmp_path / "picture.png")

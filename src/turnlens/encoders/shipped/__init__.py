@@ -1,3 +1,3 @@
-"""The encoder that ships: what it learned, as a small file of differences from the published base encoder."""
+"""The encoder that ships, as a small file of differences from the published base encoder."""
 
 from turnlens.encoders.shipped.delta import apply_delta as apply_delta

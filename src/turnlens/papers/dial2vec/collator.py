@@ -62,7 +62,7 @@ class ConversationCollator:
 
         Returns:
             Tensors, with the prefix ``messages_`` that the trainer strips again: ``input_ids``, ``attention_mask``,
-            ``speaker`` and ``turn`` (rows, length), see `turnlens.encoders.rows.Rows`; ``dialogue`` (rows,), the
+            ``speaker`` and ``turn`` (rows, length), see `turnlens.encoders.forward.Rows`; ``dialogue`` (rows,), the
             dialogue each row belongs to; ``is_real`` (rows,); and ``speakers`` (dialogues,), the number of speakers of
             each.
         """

@@ -22,8 +22,7 @@ from torch.nn.functional import cosine_similarity, one_hot, pad
 from typing_extensions import override
 
 from turnlens._utils.arguments import Settings, check_positive
-from turnlens.encoders.forward import full_precision, take
-from turnlens.encoders.rows import encode_rows
+from turnlens.encoders.forward import encode_rows, full_precision, take
 from turnlens.papers import citations
 from turnlens.training.losses.base import ConversationLoss
 from turnlens.training.losses.in_batch import process_mean

@@ -19,8 +19,8 @@ from turnlens._utils.files import atomic_path, check_file
 from turnlens._utils.registries import require
 from turnlens._utils.vectors import FloatArray
 from turnlens.data.messages import Messages
+from turnlens.encoders.forward import encode_rows
 from turnlens.encoders.rendering import Renderer
-from turnlens.encoders.rows import encode_rows
 
 _INCHES_PER_TOKEN = 0.16
 _ENDINGS = (".png", ".svg", ".pdf")

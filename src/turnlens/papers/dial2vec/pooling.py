@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from turnlens.encoders.poolings import SpokenTokens
+from turnlens.encoders.conversation_pooling import SpokenTokens
 
 
 def sum_of_interlocutors(tokens: SpokenTokens) -> Tensor:

@@ -21,8 +21,7 @@ from sentence_transformers.base.modules import Transformer
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from turnlens.encoders.added_weights import added_modules
-from turnlens.encoders.transformer import first_position, position_table
+from turnlens.encoders.transformer import added_modules, first_position, position_table
 
 _PREFIX = "turn_tables."
 

@@ -29,8 +29,7 @@ from turnlens._utils.progress import error_console
 from turnlens.data.dataset_operations import draw_conversations
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.folders import BASE_ENCODER
-from turnlens.encoders.identity import encoder_source, weights_digest
-from turnlens.encoders.loading import load_encoder
+from turnlens.encoders.loading import encoder_source, load_encoder, weights_digest
 from turnlens.evaluation import TASKS, load_task
 from turnlens.evaluation.evaluator import TaskEvaluator
 from turnlens.papers.adaptation import Adaptation

@@ -1,1 +1,1 @@
-"""The task next-message: at which rank is what was really said next? And what tasks on the order of turns share."""
+"""The task next-message, and the parts that tasks on the order of turns share."""

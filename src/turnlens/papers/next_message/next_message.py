@@ -1,4 +1,4 @@
-"""Next message: at which rank is what was really said next?"""
+"""Next message: the rank of the true next message among all messages at its depth."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def evaluate_next_message(
 def rank_next_messages(
     modes: Modes, names: Sequence[str], seed: int = 0, lengths: Sequence[int] = LENGTHS
 ) -> NextMessageResult:
-    """As `evaluate_next_message`, in modes that need not be those of the encoder.
+    """Rank next messages as `evaluate_next_message` does, in modes that need not be those of the encoder.
 
     Args:
         modes: What scores candidates.

@@ -13,10 +13,9 @@ from sentence_transformers import SentenceTransformer
 from turnlens._utils.arguments import require_list
 from turnlens._utils.vectors import unit_vectors
 from turnlens.data.messages import Message
-from turnlens.encoders.composed_context import ComposedContext
-from turnlens.encoders.head_arrays import HeadArrays
 from turnlens.encoders.messages import encode_messages
 from turnlens.encoders.reply_model import ComposedReplies, ReplyModel
+from turnlens.encoders.reply_scores import ComposedContext, HeadArrays
 from turnlens.papers.triple_encoders.replies import TripleReplies, encode_turns
 from turnlens.papers.triple_encoders.scores import inverse_pair_norms
 from turnlens.papers.triple_encoders.views import encode_view

@@ -140,6 +140,10 @@ def get_recipe(method: str, *, settings: Mapping[str, Any] | None = None, preset
     Raises:
         ValueError: An unknown method, preset or setting, a value out of range, or the recipe of an extension that is
             no dataclass.
+
+    Example:
+        >>> get_recipe("in-context", settings={"max_steps": 10}).max_steps
+        10
     """
     method = check_method(method)
     if preset is not None and (preset != _PAPER or method not in PUBLISHED):

@@ -34,6 +34,10 @@ class InContext(EncoderRecipe, CosineSettings):
         context: Which vectors of messages in context to learn from. ``"joined"``: the vectors from reading the whole
             conversation. ``"both"``: these, together with the sum of the message's own vector and those around it
             (`turnlens.encoders.history.add_surroundings`), which teaches more.
+
+    Example:
+        >>> InContext(max_steps=10).temperature
+        0.05
     """
 
     learning_rate: float = 3e-4

@@ -70,7 +70,12 @@ class ReplyHeadSettings(Pace, ComposedSettings):
 
 @dataclass(frozen=True)
 class ReplyHeadRecipe(ReplyHeadSettings, Recipe):
-    """See `turnlens.training.recipes.reply_head.ReplyHeadSettings` for its settings."""
+    """See `turnlens.training.recipes.reply_head.ReplyHeadSettings` for its settings.
+
+    Example:
+        >>> ReplyHeadRecipe(max_steps=10).context_turns
+        10
+    """
 
     level: ClassVar[LevelName] = "reply"
     one_process: ClassVar[bool] = True
