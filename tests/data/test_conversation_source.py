@@ -69,7 +69,7 @@ def table(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_a_table_of_messages_is_read_as_its_csv_is(kind: str, table: Path) -> None:
+def test_tables_are_read_as_their_csv_is(kind: str, table: Path) -> None:
     expected = read_conversations(table, columns=COLUMNS)
     frame = pd.read_csv(table, parse_dates=["created_at"])
     found = read_conversations(TABLES[kind](frame), columns=COLUMNS)
@@ -91,15 +91,15 @@ def test_times_are_kept_as_of_a_csv(kind: str, table: Path) -> None:
     assert [[m["noticed"] for m in row["messages"]] for row in found] == expected
 
 
-@pytest.mark.parametrize("kind", HELD)
-def test_whole_conversations(kind: str) -> None:
-    given = HELD[kind]() if callable(HELD[kind]) else HELD[kind]
-    found = read_conversations(given)
-    assert said(found) == said([{"messages": TALK}, {"messages": OTHER}])
-    assert found["id"][:] == ["row-1", "row-2"]
+def test_whole_conversations_of_any_kind_are_read() -> None:
+    for held in HELD.values():
+        given = held() if callable(held) else held
+        found = read_conversations(given)
+        assert said(found) == said([{"messages": TALK}, {"messages": OTHER}])
+        assert found["id"][:] == ["row-1", "row-2"]
 
 
-def test_labels_come_along_and_nothing_given_is_changed() -> None:
+def test_labels_are_kept_and_input_is_unchanged() -> None:
     given: list[dict[str, Any]] = [
         {"id": 1, "topic": "parcel", "messages": [{"from": "human", "value": "Hi"}, {"role": "a", "content": ["b"]}]},
         {
@@ -120,7 +120,7 @@ def test_a_list_of_one_conversations_messages() -> None:
     assert said(read_conversations(OTHER)) == said([{"messages": OTHER}])
 
 
-def test_what_was_read_comes_back_as_it_is(tmp_path: Path) -> None:
+def test_read_data_sets_come_back_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "chats.jsonl"
     path.write_text("".join(json.dumps({"messages": talk}) + "\n" for talk in (TALK, OTHER)))
     read = read_conversations(path)
@@ -129,12 +129,12 @@ def test_what_was_read_comes_back_as_it_is(tmp_path: Path) -> None:
     assert read_conversations(chosen) is chosen
 
 
-def test_numbers_that_lost_their_type_to_a_missing_one_name_the_same_conversation() -> None:
+def test_ids_are_whole_numbers_despite_missing_ones() -> None:
     frame = pd.DataFrame({"conversation_id": [7, 7, None], "role": ["a", "b", "a"], "text": ["Hi", "Hello", "Lost"]})
     assert read_conversations(frame, on_error="skip")["id"][:] == ["7"]
 
 
-def test_options_count_for_what_is_given(tmp_path: Path) -> None:
+def test_options_apply_to_data_in_memory(tmp_path: Path) -> None:
     finds = read_conversations([[{"role": "user", "content": "Write to anna@example.com"}]], redact="emails")
     assert finds[0]["messages"][0]["content"] == "Write to [email]"
     assert len(read_conversations([TALK, [], OTHER], on_error="skip")) == 2
@@ -175,7 +175,7 @@ TICKETS = pd.DataFrame({"ticket": [1, 1, 2, 2], "who": ["a", "b", "a", "b"], "bo
         ([{"guild": {"id": 1}, "channel": {"id": 2}, "messages": []}], "list: this layout is read from files only"),
     ],
 )
-def test_bad_input_is_named_with_what_was_expected(given: Any, message: str) -> None:
+def test_bad_input_is_named_with_the_expectation(given: Any, message: str) -> None:
     with pytest.raises(ConversationError, match=message):
         read_conversations(given)
 
@@ -186,7 +186,7 @@ def test_a_missing_column_is_told_at_once() -> None:
 
 
 @pytest.mark.parametrize("columns", ["conversation=ticket,sprecher=who,text=body", "text=body,ignore=who,sprecher=who"])
-def test_an_unknown_meaning_is_told_with_those_that_are_known(columns: str) -> None:
+def test_unknown_meanings_are_refused_with_known_ones(columns: str) -> None:
     with pytest.raises(
         ConversationError, match="found the meaning 'sprecher'; expected one of conversation, speaker, text"
     ):
@@ -209,11 +209,12 @@ def test_columns_that_are_no_such_mapping_are_one_error(columns: Any) -> None:
 
 
 @pytest.mark.parametrize("texts", [["hello", "bye"], ["What?"], ["a long text " * 30]])
-def test_a_list_of_texts_is_told_from_conversations(texts: list[str]) -> None:
+def test_lists_of_texts_are_refused_with_advice(texts: list[str]) -> None:
     with pytest.raises(ConversationError, match=r"a list of texts is read as names of files: .*encode_messages"):
         read_conversations(texts)
 
 
+@pytest.mark.slow  # starts a process
 def test_neither_pandas_nor_polars_is_imported() -> None:
     code = (
         "import sys, turnlens; turnlens.read_conversations([[{'role': 'a', 'content': 'b'}]]); "

@@ -29,7 +29,7 @@ def test_reads_chat_jsonl_with_its_labels(tmp_path: Path) -> None:
     assert conversations[0] == row
 
 
-def test_missing_ids_come_from_the_file_and_row_and_numbers_become_text(tmp_path: Path) -> None:
+def test_missing_ids_are_file_and_row(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "support.jsonl", [chat("one"), chat("two", id=7), chat("three", id=None)])
     assert list(read_conversations(path)["id"]) == ["support-1", "7", "support-3"]
 
@@ -43,7 +43,7 @@ def test_ids_tell_files_of_one_name_apart(tmp_path: Path) -> None:
     assert ids == ["a/x/chats.jsonl-1", "other.jsonl-1", "b/x/chats.jsonl-1", "other.json-1"]
 
 
-def test_of_two_that_read_at_once_one_does_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simultaneous_readers_read_a_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_jsonl(tmp_path / "chat.jsonl", [chat("one")])
     write, others = conversation_files.write_arrow, []
 
@@ -66,7 +66,7 @@ def test_message_labels_are_kept(tmp_path: Path) -> None:
     assert [message["intent"] for message in messages] == ["reserve", None]
 
 
-def test_labels_that_come_late_or_are_null_first_fill_the_whole_column(tmp_path: Path) -> None:
+def test_late_labels_fill_the_whole_column(tmp_path: Path) -> None:
     rows = [chat("hello", "hi", id=str(i), topic=None) for i in range(2500)]
     rows[1200]["topic"] = "late"
     rows[2200]["score"] = 3
@@ -82,7 +82,7 @@ def test_labels_that_come_late_or_are_null_first_fill_the_whole_column(tmp_path:
     assert list(conversations["id"]) == [str(i) for i in range(2500)]
 
 
-def test_lists_that_are_empty_at_first_are_lists_of_text(tmp_path: Path) -> None:
+def test_empty_lists_are_lists_of_text(tmp_path: Path) -> None:
     rows = [chat("hello", tags=[]) for _ in range(1500)] + [chat("hello", tags=["x"])]
     tags = read_conversations(write_jsonl(tmp_path / "chat.jsonl", rows))["tags"]
     assert (tags[0], tags[1500]) == ([], ["x"])
@@ -141,7 +141,7 @@ def test_folders_globs_and_lists_of_paths(tmp_path: Path) -> None:
     }
 
 
-def test_reading_again_opens_the_cached_file_and_a_changed_file_is_read_anew(tmp_path: Path, own_cache: Path) -> None:
+def test_only_changed_files_are_read_again(tmp_path: Path, own_cache: Path) -> None:
     path = write_jsonl(tmp_path / "chat.jsonl", [chat("hello", id="a")])
     first = read_conversations(path)
     again = read_conversations(path)
@@ -151,9 +151,7 @@ def test_reading_again_opens_the_cached_file_and_a_changed_file_is_read_anew(tmp
     assert len(read_conversations(path)) == 2
 
 
-def test_a_file_is_read_anew_after_the_cache_was_emptied_while_its_rows_were_in_use(
-    tmp_path: Path, own_cache: Path
-) -> None:
+def test_files_are_read_again_after_emptying_the_cache(tmp_path: Path, own_cache: Path) -> None:
     path = write_jsonl(tmp_path / "chat.jsonl", [chat("hello", id="a"), chat("and you", id="b")])
     first = read_conversations(path)
     folder = Path(first.cache_files[0]["filename"]).parent
@@ -170,7 +168,7 @@ def test_failed_reading_leaves_nothing_in_the_cache(tmp_path: Path, own_cache: P
     assert not any(path.is_dir() for path in (own_cache / "turnlens").iterdir())
 
 
-def test_messages_that_call_tools_may_say_nothing(tmp_path: Path) -> None:
+def test_tool_calls_may_have_no_text(tmp_path: Path) -> None:
     call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "search"}}]}
     row = {"messages": [{"role": "user", "content": "find it"}, call, {"role": "tool", "content": "found"}]}
     messages = read_conversations(write_jsonl(tmp_path / "chat.jsonl", [row]))[0]["messages"]

@@ -19,7 +19,7 @@ from turnlens.errors import ConversationError
 
 
 @pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])
-def test_converting_writes_chat_jsonl_that_reads_back_the_same(tmp_path: Path, name: str) -> None:
+def test_converted_files_read_back_the_same(tmp_path: Path, name: str) -> None:
     source = write_jsonl(tmp_path / "in.jsonl", [chat("né", "hi", id="a", topic="t"), chat("x", id="b", topic=None)])
     output = tmp_path / name
     assert convert_conversations(source, output=output) == 2
@@ -29,7 +29,7 @@ def test_converting_writes_chat_jsonl_that_reads_back_the_same(tmp_path: Path, n
     assert "né" in text
 
 
-def test_converting_refuses_to_overwrite_unless_forced(tmp_path: Path) -> None:
+def test_conversion_overwrites_only_with_force(tmp_path: Path) -> None:
     source = write_jsonl(tmp_path / "in.jsonl", [chat("hello", id="a")])
     output = write_jsonl(tmp_path / "out.jsonl", [chat("old", id="old")])
     with pytest.raises(FileExistsError):
@@ -40,7 +40,7 @@ def test_converting_refuses_to_overwrite_unless_forced(tmp_path: Path) -> None:
         convert_conversations(source, output=tmp_path / "out.csv")
 
 
-def test_converting_that_fails_midway_leaves_nothing(tmp_path: Path) -> None:
+def test_failed_conversion_leaves_nothing(tmp_path: Path) -> None:
     source = write_jsonl(tmp_path / "in.jsonl", [chat("hello")] * 50 + [chat()])
     with pytest.raises(ConversationError):
         convert_conversations(source, output=tmp_path / "out" / "chat.jsonl")
@@ -64,9 +64,7 @@ def test_interrupted_conversion_keeps_the_old_file(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
 
 
-def test_numbers_that_json_does_not_know_are_written_as_null_and_counted(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_numbers_unknown_to_json_become_null(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     row = '{"id": "a", "messages": [{"role": "user", "content": "x", "score": NaN}], "loss": Infinity}'
     (tmp_path / "in.jsonl").write_text(row, encoding="utf-8")
     with caplog.at_level(logging.WARNING, logger="turnlens"):
@@ -76,7 +74,7 @@ def test_numbers_that_json_does_not_know_are_written_as_null_and_counted(
     assert "NaN" not in (tmp_path / "out.jsonl").read_text() and "null for 2 numbers" in caplog.text
 
 
-def test_an_output_among_what_is_read_is_refused(tmp_path: Path) -> None:
+def test_outputs_among_inputs_are_refused(tmp_path: Path) -> None:
     source = write_jsonl(tmp_path / "in" / "a.jsonl", [chat("hello", id="a")])
     (tmp_path / "link").symlink_to(tmp_path / "in")
     for output in (tmp_path / "in" / "b.jsonl", tmp_path / "in" / "deep" / "b.jsonl", tmp_path / "link" / "b.jsonl"):
@@ -89,7 +87,7 @@ def test_an_output_among_what_is_read_is_refused(tmp_path: Path) -> None:
     assert convert_conversations(source, output=tmp_path / "in" / "b.jsonl") == 1
 
 
-def test_an_output_that_another_run_writes_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_outputs_of_other_runs_are_refused(tmp_path: Path) -> None:
     source = write_jsonl(tmp_path / "in.jsonl", [chat("hello", id="a")])
     with only_writer(tmp_path / "out.jsonl"), pytest.raises(BlockingIOError, match=rf"by process {os.getpid()} on "):
         convert_conversations(source, output=tmp_path / "out.jsonl", force=True)
@@ -97,7 +95,7 @@ def test_an_output_that_another_run_writes_is_an_error_that_names_it(tmp_path: P
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+def test_pipes_are_refused_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")
     with pytest.raises(ConversationError, match=r"pipe\.jsonl: is not a regular file; pipe what it gives"):
         convert_conversations(tmp_path / "pipe.jsonl", output=tmp_path / "out.jsonl")

@@ -13,7 +13,7 @@ def conversation(*messages: tuple[str, str | None]) -> dict[str, object]:
     return {"messages": [{"role": "user", "content": text, "intent": intent} for text, intent in messages]}
 
 
-def test_a_text_of_several_labels_has_none_even_if_seen_again() -> None:
+def test_texts_of_several_labels_have_none() -> None:
     rows = [conversation(("Yes", "book"), ("Taxi!", "ride")), conversation(("Yes", "ride"), ("Yes", "book"))]
     assert labels_of_texts(rows, "intent") == {"Yes": None, "Taxi!": "ride"}
     assert labelled_texts(rows, "intent") == {"Taxi!": "ride"}
@@ -25,13 +25,13 @@ def test_unlabelled_and_empty_messages_do_not_count() -> None:
     assert distinct_texts(rows) == ["Hi", "Bye"]
 
 
-def test_a_dataset_serves_as_rows_and_number_labels_work() -> None:
+def test_data_sets_and_number_labels_are_accepted() -> None:
     messages = [{"role": "a", "content": "x", "act": 0}, {"role": "b", "content": "y", "act": None}]
     rows = Dataset.from_list([{"id": "1", "messages": messages}])
     assert labels_of_texts(rows, "act") == {"x": "0"}
 
 
-def test_of_lists_of_labels_those_with_one_count() -> None:
+def test_lists_of_one_label_count() -> None:
     acts = [("a", ["greet"]), ("b", ["greet", "ask"]), ("c", []), ("d", ["ask"]), ("a", ["greet"]), ("d", ["greet"])]
     rows = [{"messages": [{"role": "u", "content": text, "acts": found} for text, found in acts]}]
     assert labels_of_texts(rows, "acts") == {"a": "greet", "b": None, "d": None}

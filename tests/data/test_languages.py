@@ -1,10 +1,10 @@
-"""Which languages conversations are in."""
+"""Words and languages of texts."""
 
 from __future__ import annotations
 
 import pytest
 
-from turnlens.data.languages import advice, language_of, shares
+from turnlens.data.languages import advice, language_of, shares, tokenize
 
 SAID = {
     "en": ["Where is my order? It should have come on Monday.", "It left our warehouse yesterday."],
@@ -33,7 +33,7 @@ def test_a_few_letters_tell_no_language() -> None:
     assert language_of([{"content": "你好"}]) in ("zh", "yue")
 
 
-def test_advice_is_for_those_whose_conversations_are_mostly_not_english() -> None:
+def test_other_languages_than_english_get_advice() -> None:
     english, german = {"messages": TALKS["en"]}, {"messages": TALKS["de"]}
     assert advice([english, english, german], "--encoder") is None
     told = advice([english, german, german], "--encoder")
@@ -43,3 +43,28 @@ def test_advice_is_for_those_whose_conversations_are_mostly_not_english() -> Non
 
 def test_rare_languages_are_left_out() -> None:
     assert shares({"en": 995, "de": 5}) == "en 100 %"
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("Hello, World!", ["hello", "world"]),
+        ("4:30 pm, $12", ["4", "30", "pm", "12"]),
+        ("  ... ?! ", []),
+        ("", []),
+        ("什么时候发货？", ["什", "么", "时", "候", "发", "货"]),
+        ("iPhone12有货吗", ["iphone12", "有", "货", "吗"]),
+        ("ＡＢＣ　１２", ["abc", "12"]),  # full-width forms and space
+        ("カメラ", ["カ", "メ", "ラ"]),
+        ("한국어 문장", ["한국어", "문장"]),  # Korean has spaces
+        ("हिन्दी में।", ["हिन्दी", "में"]),  # vowel signs stay in their word
+        ("naïve Ärger", ["naïve", "ärger"]),
+        ("“yes” – no…", ["yes", "no"]),
+    ],
+)
+def test_tokens(text: str, tokens: list[str]) -> None:
+    assert tokenize(text) == tokens
+
+
+def test_composed_and_decomposed_letters_are_one_word() -> None:
+    assert tokenize("cafe\u0301") == tokenize("café")

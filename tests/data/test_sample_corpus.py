@@ -60,7 +60,7 @@ def test_columns_and_nothing_on_disk() -> None:
     assert not dataset.cache_files
 
 
-def test_labels_belong_to_customers_and_to_the_domain(rows: list[dict]) -> None:
+def test_labels_belong_to_customers_and_domain(rows: list[dict]) -> None:
     seen = set()
     for row in rows:
         intents = {message["intent"] for message in row["messages"] if message["intent"]}

@@ -88,7 +88,7 @@ def test_a_weekday_before_a_date_changes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("written", ["Januar 2024", "01.2024", "soon"])
-def test_what_is_no_time_says_what_to_do(tmp_path: Path, written: str) -> None:
+def test_columns_without_times_are_refused_with_advice(tmp_path: Path, written: str) -> None:
     path = write(tmp_path / "t.csv", f"session_id,speaker,text,Monat\na,u,hello,{written}\n")
     expected = rf"t\.csv:2: found '{written}' in 'Monat'.*write it as 2024-05-31 10:00, or leave time= out"
     with pytest.raises(ConversationError, match=expected):
@@ -124,13 +124,13 @@ def test_chats_keep_their_times(tmp_path: Path, given: dict[str, Any], kept: dic
     assert read(path) == [{"id": "a", "messages": [{**message, **kept}]}]
 
 
-def test_the_days_of_a_chat_show_which_number_is_the_month(tmp_path: Path) -> None:
+def test_days_of_a_chat_tell_the_month(tmp_path: Path) -> None:
     messages = [{"role": "user", "content": "hello", "sent": day} for day in ("02/03/2024", "31/03/2024")]
     (row,) = read(write(tmp_path / "t.jsonl", json.dumps({"messages": messages})))
     assert [when["time"][:10] for when in times(row)] == ["2024-03-02", "2024-03-31"]
 
 
-def test_what_only_looks_like_a_time_changes_nothing(tmp_path: Path) -> None:
+def test_lookalikes_of_times_change_nothing(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", "session_id,speaker,text,received\na,u,two,yes\na,u,one,no\n")
     assert [message["received"] for message in read(path)[0]["messages"]] == ["yes", "no"]
     rows = "a,u,one,2024-05-31\na,u,two,\na,u,three,2024-05-30\n"

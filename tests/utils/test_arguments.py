@@ -29,12 +29,12 @@ def test_lists_of_any_kind_are_taken() -> None:
 
 
 @pytest.mark.parametrize("given", ["12", b"12", Path("12")])
-def test_a_single_text_or_path_is_an_error_with_the_remedy(given: Any) -> None:
+def test_single_texts_are_refused_with_the_remedy(given: Any) -> None:
     with pytest.raises(TypeError, match=r"ids: expected a list, got the single .*12.*: put it in a list, ids=\[…\]"):
         require_list(given, "ids")
 
 
-def test_something_else_than_texts_is_an_error_with_its_place() -> None:
+def test_items_other_than_texts_are_refused_by_place() -> None:
     with pytest.raises(TypeError, match="ids: expected texts, got None at position 1"):
         require_list(["a", None], "ids")  # type: ignore[list-item]
     with pytest.raises(TypeError, match="ids: expected a list of texts, got 12"):

@@ -39,7 +39,7 @@ def test_a_folder_is_replaced_as_a_whole(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
-def test_the_old_folder_stays_where_nothing_new_was_written(tmp_path: Path) -> None:
+def test_old_folders_stay_if_nothing_is_written(tmp_path: Path) -> None:
     target = tmp_path / "model"
     target.mkdir()
     (target / "old").write_text("old")
@@ -67,7 +67,7 @@ def test_the_old_folder_comes_back_where_renaming_fails(tmp_path: Path, monkeypa
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
-def test_files_that_exist_need_force_and_folders_are_never_replaced(tmp_path: Path) -> None:
+def test_existing_files_need_force(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FileExistsError, match="--force"):
         check_file(tmp_path / "file")
@@ -106,7 +106,7 @@ def test_a_missing_optional_dependency_names_its_extra() -> None:
         require("no_such_module", "baselines")
 
 
-def test_an_optional_dependency_that_does_not_work_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_optional_dependencies_say_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "broken_module.py").write_text("raise ImportError('broken.so: failed to map segment')", "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ImportError, match="failed to map segment"):
@@ -139,7 +139,7 @@ def write_and_die(target: Path, moment: str) -> None:
     assert ended.returncode < 0
 
 
-def test_what_a_killed_process_was_writing_is_removed_by_the_next(tmp_path: Path) -> None:
+def test_remains_of_killed_processes_are_removed(tmp_path: Path) -> None:
     target = tmp_path / "model"
     write_and_die(target, "writing")
     assert len(list(tmp_path.iterdir())) == 1
@@ -192,7 +192,7 @@ def test_a_full_disk_is_one_error_whatever_writes(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_lock_of_a_process_that_is_gone_is_taken_over(tmp_path: Path) -> None:
+def test_locks_of_dead_processes_are_taken_over(tmp_path: Path) -> None:
     (tmp_path / ".model.lock").write_text("process 1 on elsewhere")
     with only_writer(tmp_path / "model"):
         pass
@@ -210,7 +210,7 @@ def test_files_get_the_rights_that_the_umask_leaves(tmp_path: Path) -> None:
     assert (tmp_path / "model" / "weights").stat().st_mode & 0o777 == 0o640
 
 
-def test_a_symbolic_link_stays_and_what_it_points_to_is_written(tmp_path: Path) -> None:
+def test_writing_through_a_symbolic_link_keeps_it(tmp_path: Path) -> None:
     (tmp_path / "disk" / "empty").mkdir(parents=True)
     for name in ("empty", "missing"):
         link = tmp_path / f"link-to-{name}"
@@ -222,7 +222,7 @@ def test_a_symbolic_link_stays_and_what_it_points_to_is_written(tmp_path: Path) 
     assert sorted(path.name for path in (tmp_path / "disk").iterdir()) == ["empty", "missing"]
 
 
-def test_a_file_that_is_missing_is_named_with_what_it_should_hold(tmp_path: Path) -> None:
+def test_missing_files_are_named_with_the_expectation(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"a\.toml is no file: expected a recipe"):
         existing_file(tmp_path / "a.toml", "a recipe")
     with pytest.raises(FileNotFoundError, match="is a folder: expected a recipe"):

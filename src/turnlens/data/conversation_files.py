@@ -74,7 +74,7 @@ def cached_conversations(
 def _cache_folder(files: Sequence[Path], options: ReadingOptions) -> Path:
     sidecars = {file for folder in {file.parent for file in files} for file in sidecars_in(folder)}  # such as splits
     states = [state for file in [*files, *sorted(sidecars - set(files))] for state in states_of(file)]
-    # the names as given count too: they are in the ids and the skip summary
+    # the names as the user wrote them count too: they are in the ids and the skip summary
     key = json.dumps([_CACHE_VERSION, [*FORMATS], options.key, states, [shown(str(file)) for file in files]])
     name = blake2b(key.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     # temporary input is never read again, so nothing is cached for it

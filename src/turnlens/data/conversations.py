@@ -39,7 +39,7 @@ _NOTHING = object()
 
 
 class ConversationInput:
-    """The conversations that a user gave, and the one place that finds out in what form they are.
+    """Conversations in any form that users have them in, and the one place that finds out which.
 
     Args:
         data: The conversations.
@@ -103,7 +103,7 @@ class ConversationInput:
 
         Raises:
             ConversationError: A message has no role or text.
-            ValueError: A conversation is empty, or a text was given.
+            ValueError: A conversation is empty, or the data is a text.
         """
         data = self._data
         if isinstance(data, str) and is_missing(data):

@@ -21,12 +21,20 @@ def merge_consecutive_messages(data: ConversationSource, *, separator: str = " "
 
     A conversation with a single role, such as a story in sentences, has no turns to restore and stays as it is.
     All functions of this module take conversations in any form that `turnlens.read_conversations` reads or gives.
+
+    Example:
+        >>> import turnlens
+        >>> texts = [("user", "Hi"), ("user", "there"), ("agent", "Hello!")]
+        >>> talk = [{"role": role, "content": text} for role, text in texts]
+        >>> merged = turnlens.data.merge_consecutive_messages([talk])
+        >>> [message["content"] for message in merged[0]["messages"]]
+        ['Hi there', 'Hello!']
     """
     return _map_messages(read_conversations(data), merge_runs, separator=separator)
 
 
 def merge_runs(messages: list[dict[str, Any]], separator: str = " ") -> list[dict[str, Any]]:
-    """The messages of one conversation, merged as `merge_consecutive_messages` does."""
+    """Return the messages of one conversation, merged as `merge_consecutive_messages` does."""
     if len({message["role"] for message in messages}) < 2:
         return messages
     turns: list[list[dict[str, Any]]] = []
@@ -39,7 +47,14 @@ def merge_runs(messages: list[dict[str, Any]], separator: str = " ") -> list[dic
 
 
 def drop_empty_messages(data: ConversationSource) -> datasets.Dataset:
-    """Strip whitespace around contents, and drop messages, and then conversations, that are left empty."""
+    """Strip whitespace around contents, and drop messages, and then conversations, that are left empty.
+
+    Example:
+        >>> import turnlens
+        >>> talks = [[{"role": "user", "content": text}] for text in (" Hi ", " ")]
+        >>> turnlens.data.drop_empty_messages(talks)["messages"][:]
+        [[{'role': 'user', 'content': 'Hi'}]]
+    """
     return keep_long_enough(_map_messages(read_conversations(data), _stripped), min_turns=1)
 
 
@@ -49,7 +64,14 @@ def _stripped(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def keep_long_enough(data: ConversationSource, *, min_turns: int = 2) -> datasets.Dataset:
-    """Keep the conversations that have at least ``min_turns`` messages."""
+    """Keep the conversations that have at least ``min_turns`` messages.
+
+    Example:
+        >>> import turnlens
+        >>> talk = [{"role": "user", "content": "Hi"}, {"role": "agent", "content": "Hello!"}]
+        >>> turnlens.data.keep_long_enough([talk, talk[:1]])["id"][:]
+        ['row-1']
+    """
     if min_turns < 1:
         raise ValueError(f"min_turns is {min_turns}; expected at least 1")
     return read_conversations(data).filter(
@@ -93,6 +115,12 @@ def split_conversations(
 
     Raises:
         ValueError: A fraction is negative, or they do not add up to 1.
+
+    Example:
+        >>> import turnlens
+        >>> parts = turnlens.data.split_conversations(turnlens.sample_conversations(100), dev=0.0, test=0.2)
+        >>> {name: len(conversations) for name, conversations in parts.items()}
+        {'train': 79, 'dev': 0, 'test': 21}
     """
     fractions = {"train": train, "dev": dev, "test": test}
     if min(fractions.values()) < 0 or abs(sum(fractions.values()) - 1) > 1e-6:
@@ -130,10 +158,10 @@ def draw_conversations(conversations: Dataset, count: int | None, seed: int) -> 
 
 
 def fingerprint(conversations: Dataset) -> str:
-    """A hash of the conversations' ids, roles and texts, to notice if a run is continued with other data."""
+    """Return a hash of ids, roles and texts, so that a run is never continued with other data."""
     digest = hashlib.blake2b(digest_size=8)
     for rows in conversations.iter(1000):
         for name, messages in zip(rows["id"], rows["messages"]):
-            said = [name, *(part for message in messages for part in (message["role"], message["content"]))]
-            digest.update(json.dumps(said).encode())
+            parts = [name, *(part for message in messages for part in (message["role"], message["content"]))]
+            digest.update(json.dumps(parts).encode())
     return f"{len(conversations)} conversations, {digest.hexdigest()}"

@@ -22,7 +22,7 @@ _SHOWN_VALUES = 5
 
 @dataclass
 class Values:
-    """How often each value of a label, or each speaker, occurs."""
+    """Counts of the values of a label, or of speakers."""
 
     given: int = 0
     counts: Counter[str] = field(default_factory=Counter)
@@ -45,11 +45,11 @@ class Values:
             self.is_cut = True
 
     def personal(self) -> set[str]:
-        """The kinds of personal data in these values."""
+        """Return the kinds of personal data in these values."""
         return {name for value in self.searched for name, spans in find_personal_data(value).items() if spans}
 
     def summary(self) -> dict[str, Any]:
-        """The number of values, which is a lower bound if there are very many, and the most frequent values."""
+        """Return the number of values, a lower bound if there are very many, and the most frequent ones."""
         return {
             "given": self.given,
             "distinct": len(self.counts),
@@ -59,7 +59,7 @@ class Values:
         }
 
     def _times(self) -> dict[str, str | None] | None:
-        """The first and the last value if there are many and all that are kept are times in ISO 8601."""
+        """Return the first and last value if there are many and all kept ones are times in ISO 8601."""
         is_times = len(self.counts) > _SHOWN_VALUES and all(map(_is_time, self.counts))
         return {"first": self.least, "last": self.most} if is_times else None
 
@@ -119,7 +119,7 @@ class Inspection:
         self._hashes.setdefault(kind, array("q")).append(hash(text))
 
     def summary(self) -> dict[str, Any]:
-        """All counts, ready for JSON."""
+        """Return all counts, ready for JSON."""
         return {
             "conversations": len(self._turns),
             "messages": len(self._tokens),
@@ -143,12 +143,12 @@ class Inspection:
         }
 
     def _labels_with_names(self) -> list[str]:
-        """The labels that hold names of people."""
+        """Return the labels that hold names of people."""
         labels = {**self.conversation_labels, **self.message_labels}
         return [name for name, values in labels.items() if holds_names(name, values.counts)]
 
     def _personal_data(self) -> dict[str, dict[str, Any]]:
-        """How often each kind was found in texts, in how many messages, and the labels and speakers it was found in."""
+        """Return the counts of each kind in texts and messages, and the labels and speakers that hold some."""
         others = {"speakers": self.speakers, **self.conversation_labels, **self.message_labels}
         places = {place: values.personal() for place, values in others.items()}
         return {
@@ -162,7 +162,7 @@ class Inspection:
 
 
 def takes_turns(messages: list[dict[str, Any]]) -> bool:
-    """Whether training can learn from a conversation: it has two turns with a text."""
+    """Return true if training can learn from a conversation: it has two turns with a text."""
     roles = [message["role"] for message in messages if message["content"].strip()]
     turns = sum(before != after for before, after in pairwise(roles)) + 1
     return (turns if len(set(roles)) > 1 else len(roles)) > 1
@@ -191,7 +191,7 @@ def _count(labels: dict[str, Values], name: str, value: Any) -> None:
 
 
 def _spread(values: array[int]) -> dict[str, float]:
-    """The minimum, the median, the maximum, the mean, and the value that nine tenths do not exceed."""
+    """Return minimum, median, mean, ninth decile and maximum."""
     if not values:
         return {}
     numbers = np.asarray(values)

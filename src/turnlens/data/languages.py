@@ -39,7 +39,7 @@ MULTILINGUAL = "intfloat/multilingual-e5-small"
 
 
 def language_of(messages: Iterable[Mapping[str, Any]]) -> str | None:
-    """The language of a conversation as a code of ISO 639, such as ``"de"``; ``None`` if too few letters tell it."""
+    """Return the language of a conversation as a code of ISO 639, such as ``"de"``; ``None`` for too few letters."""
     import py3langid
 
     text = " ".join(message["content"] for message in messages)[:_CHARACTERS]
@@ -48,14 +48,14 @@ def language_of(messages: Iterable[Mapping[str, Any]]) -> str | None:
 
 
 def shares(counts: Mapping[str, int]) -> str:
-    """The commonest languages, with their shares."""
+    """Return the commonest languages with their shares, as text."""
     total = sum(counts.values())
     common = Counter(counts).most_common(5)
     return ", ".join(f"{name} {100 * count / total:.0f} %" for name, count in common if count / total >= 0.01)
 
 
 def advice(conversations: Iterable[Mapping[str, Any]], option: str) -> str | None:
-    """A sentence for those who embed conversations with the default encoder, if most of these are not English."""
+    """Return a warning for the default encoder if most conversations are not in English."""
     languages = (language_of(row["messages"]) for row, _ in zip(conversations, range(_LOOKED_AT)))
     counts = Counter(language for language in languages if language is not None)
     if not counts or counts["en"] >= counts.total() / 2:

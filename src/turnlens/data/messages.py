@@ -26,7 +26,7 @@ def _messages(conversations: Conversations) -> Iterator[tuple[str, Mapping[str, 
 
 
 def messages_in(conversation: Any, where: str) -> Any:
-    """The value that a conversation has as its messages, which the caller checks.
+    """Return the value of a conversation's ``messages``, which the caller checks.
 
     Raises:
         ConversationError: It is no row ``{"messages": […]}``, such as a letter of a file's name.
@@ -38,7 +38,7 @@ def messages_in(conversation: Any, where: str) -> Any:
 
 
 def _read(message: Any, where: str) -> Mapping[str, Any]:
-    """A message of any layout, as files of it are read."""
+    """Return a message of any layout, as files of it are read."""
     if not isinstance(message, Mapping):
         raise ConversationError(where, f'expected {{"role", "content"}}, got {message!r:.60}')
     try:
@@ -48,7 +48,7 @@ def _read(message: Any, where: str) -> Mapping[str, Any]:
 
 
 def message_text(message: Mapping[str, Any], where: str) -> str:
-    """The text of a message without surrounding space; ``where`` is its place, for errors."""
+    """Return the text of a message without surrounding space; ``where`` is its place, for errors."""
     content = message.get("content")
     if not isinstance(content, str):
         raise ConversationError(where, f'expected "content", a text, got {content!r}')
@@ -56,13 +56,13 @@ def message_text(message: Mapping[str, Any], where: str) -> str:
 
 
 def distinct_texts(conversations: Conversations) -> list[str]:
-    """The distinct texts of all messages in order of first appearance, without surrounding space."""
+    """Return the distinct texts of all messages in order of first appearance, without surrounding space."""
     texts = (message_text(message, where) for where, message in _messages(conversations))
     return list(dict.fromkeys(text for text in texts if text))
 
 
 def labelled_messages(conversations: Conversations, label: str) -> list[tuple[str, str | None]]:
-    """The text and the label of every labelled message that is not empty; ``None`` for several labels at once.
+    """Return text and label of each labelled message that is not empty; the label is ``None`` if there are several.
 
     Args:
         conversations: Rows with ``messages``, each ``{"role", "content", <label>}``; absent or empty: unlabelled.
@@ -96,12 +96,12 @@ def labelled_messages(conversations: Conversations, label: str) -> list[tuple[st
 
 
 def labelled_texts(conversations: Conversations, label: str) -> dict[str, str]:
-    """Distinct texts that have one label, and that label, in order of first appearance; see `labels_of_texts`."""
+    """Return distinct texts with one label, and that label, in order of first appearance; see `labels_of_texts`."""
     return {text: value for text, value in labels_of_texts(conversations, label).items() if value is not None}
 
 
 def labels_of_texts(conversations: Conversations, label: str) -> dict[str, str | None]:
-    """Distinct labelled texts and their label, in order of first appearance; ``None`` for several labels.
+    """Return distinct labelled texts and their label, in order of first appearance; ``None`` for several labels.
 
     A text with two different labels ("Yes, please.") says nothing about either of them, and nor does a text with
     several labels at once.
@@ -120,7 +120,7 @@ def labels_of_texts(conversations: Conversations, label: str) -> dict[str, str |
 
 
 def checked_messages(conversations: Sequence[Messages]) -> Sequence[Messages]:
-    """Conversations given as lists of messages, with the text of every message under ``content``.
+    """Return lists of messages with the text of every message under ``content``.
 
     Raises:
         ConversationError: A message has no role or text.
@@ -145,28 +145,28 @@ def _is_plain(message: Any) -> bool:
     return isinstance(message, Mapping) and type(message.get("content")) is str and "role" in message
 
 
-def _checked(given: Any, where: str) -> Message:
-    message = dict(_read(given, where))
+def _checked(written: Any, where: str) -> Message:
+    message = dict(_read(written, where))
     if not _is_plain(message):
-        raise ConversationError(where, f'expected {{"role": …, "content": a text}}, got {given!r:.60}')
+        raise ConversationError(where, f'expected {{"role": …, "content": a text}}, got {written!r:.60}')
     return message
 
 
 def whole_messages(messages: Any, where: str) -> list[Mapping[str, Any]]:
-    """Every message with its text under ``content`` and all its labels; ``where`` is the place of the conversation."""
+    """Return messages with their text under ``content`` and all labels; ``where`` is the conversation's place."""
     if not isinstance(messages, list) or not messages:
         raise ConversationError(where, 'expected "messages", a list of one or more {"role", "content"}')
     whole = []
-    for turn, given in enumerate(messages):
+    for turn, written in enumerate(messages):
         place = f"{where}, message {turn}"
-        message = _read(given, place)
+        message = _read(written, place)
         message_text(message, place)
         whole.append(message)
     return whole
 
 
 def plain_messages(messages: Any, where: str) -> list[Message]:
-    """Role and text of every message; ``where`` is the place of the conversation, for errors."""
+    """Return role and text of every message; ``where`` is the conversation's place, for errors."""
     return [
         {"role": str(message.get("role", "")), "content": message["content"].strip()}
         for message in whole_messages(messages, where)
@@ -174,15 +174,15 @@ def plain_messages(messages: Any, where: str) -> list[Message]:
 
 
 def plain_messages_in(conversation: Any, where: str) -> list[Message]:
-    """Role and text of every message of a row; raises as `messages_in` and `plain_messages` do."""
+    """Return role and text of every message of a row; raises as `messages_in` and `plain_messages` do."""
     return plain_messages(messages_in(conversation, where), where)
 
 
 def document(messages: Messages, where: str = "conversation") -> str:
-    """All turns of a conversation as one text."""
+    """Return all turns of a conversation as one text."""
     return " ".join(message_text(message, where) for message in messages)
 
 
 def texts_of(conversations: Iterable[Messages]) -> list[str]:
-    """The texts of all messages of some conversations in a row."""
+    """Return the texts of all messages of conversations in a row."""
     return [message["content"] for messages in conversations for message in messages]

@@ -1,4 +1,4 @@
-"""How files are to be read, as given by the arguments of `read_conversations` or the options of the commands."""
+"""Options of reading: the arguments of `read_conversations`, which are the options of the commands too."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OnError = Literal["raise", "skip"]
 
 
 class ReadOptions(TypedDict, total=False):
-    """How conversations are read: the keyword arguments of every function that reads some.
+    """Options of reading, the keyword arguments of every function that reads conversations.
 
     Attributes:
         format: Name of the source format; ``"auto"``, the default, detects it from the content of each file.
@@ -36,8 +36,15 @@ class ReadOptions(TypedDict, total=False):
             ``"all,names=people.txt"``: see `Redaction`.
         encoding: The encoding of texts, such as ``"cp1252"``. By default UTF-8 or UTF-16; a file in
             neither is read in the likeliest other encoding, with a warning that names it.
-        split_by: At what conversations are split, for exports of one long chat: ``"day"``, or a pause, such as
+        split_by: The gap at which one long chat is split into conversations: ``"day"``, or a pause, such as
             ``"30m"`` or ``"6h"``.
+
+    Example:
+        >>> import turnlens
+        >>> options: turnlens.data.ReadOptions = {"redact": "emails", "on_error": "skip"}
+        >>> talk = [{"role": "user", "content": "I am ann@example.com"}]
+        >>> turnlens.read_conversations([talk, []], **options)["messages"][0][0]["content"]
+        'I am [email]'
     """
 
     format: str
@@ -77,7 +84,7 @@ class ReadingOptions:
 
     @classmethod
     def of(cls, **options: Unpack[ReadOptions]) -> ReadingOptions:
-        """The options from the arguments of `read_conversations`."""
+        """Return the options of arguments of `read_conversations`."""
         others: dict[str, Any] = dict(options)
         columns, redact = others.pop("columns", None), others.pop("redact", None)
         return cls(
@@ -88,7 +95,7 @@ class ReadingOptions:
 
     @property
     def key(self) -> list[str]:
-        """A key that differs between options, to tell apart the cached rows that they give."""
+        """A key that differs between options, so that their cached rows are kept apart."""
         redaction = self.redaction.key if self.redaction else ""
         return [
             self.format,
@@ -100,7 +107,7 @@ class ReadingOptions:
         ]
 
     def format_of(self, source: Source) -> Format:
-        """The format of a file.
+        """Return the format of a file.
 
         Raises:
             ConversationError: It cannot be detected.

@@ -210,7 +210,7 @@ class _Writer:
         self.messages.append({"role": role, "content": content, "intent": intent})
 
     def _slot(self, name: str) -> str:
-        """The value of a slot, the same throughout the conversation; ``other_x`` is an x other than ``x``."""
+        """Return the value of a slot, the same throughout the conversation; ``other_x`` is an x other than ``x``."""
         if name not in self.slots:
             kind = name.removeprefix("other_")
             values = [value for value in self.common.slots[kind] if kind == name or value != self._slot(kind)]

@@ -32,7 +32,7 @@ _ACCOUNT_LETTERS = range(15, 35)
 
 
 def cards(text: str) -> Iterator[Span]:
-    """Numbers of cards: 13 to 19 digits, perhaps in groups, as issuers give them, whose check digit is right (Luhn)."""
+    """Yield numbers of cards: 13 to 19 digits, perhaps in groups, an issuer's beginning and a right check digit."""
     for run in _RUN.finditer(text):
         if len(run[0]) >= _CARD_DIGITS.start:
             yield from _cards_of_run(text, [group.span() for group in _GROUP.finditer(text, *run.span())])
@@ -48,7 +48,7 @@ def _cards_of_run(text: str, groups: list[Span]) -> Iterator[Span]:
 
 
 def _card_end(text: str, groups: list[Span], first: int) -> int | None:
-    """The last group of the longest card number that starts at a group. In pairs or single digits, it stands alone."""
+    """Return the last group of the longest card number from a group on. One in pairs or single digits stands alone."""
     start, end = groups[first]
     is_spelled = end - start < 4
     if is_spelled and first > 0:
@@ -65,7 +65,7 @@ def _card_end(text: str, groups: list[Span], first: int) -> int | None:
 
 
 def is_card(digits: str) -> bool:
-    """Whether digits are the number of a card."""
+    """Return true for the number of a card."""
     from stdnum import ean, luhn
 
     if not digits.startswith(_BEGINNINGS.get(len(digits), ())):
@@ -75,7 +75,7 @@ def is_card(digits: str) -> bool:
 
 
 def ibans(text: str) -> Iterator[Span]:
-    """International numbers of bank accounts, compact or in groups, with right length and check digits."""
+    """Yield international numbers of bank accounts, compact or in groups, with right length and check digits."""
     done = 0
     for start in _ACCOUNT_START.finditer(text):
         if start.start() < done:
@@ -88,7 +88,7 @@ def ibans(text: str) -> Iterator[Span]:
 
 
 def _account_end(text: str, start: int, end: int) -> int | None:
-    """The end of the longest valid account number, which coincides with the end of a group."""
+    """Return the end of the longest valid account number, which is the end of a group."""
     longest, letters = None, ""
     for group in _ACCOUNT_GROUP.finditer(text, start, end):
         letters += group[0]
@@ -104,7 +104,7 @@ def _account_end(text: str, start: int, end: int) -> int | None:
 
 
 def is_iban(letters: str) -> bool:
-    """Whether letters are the number of an account."""
+    """Return true for the number of an account."""
     from stdnum import iban
     from stdnum.iso7064 import mod_97_10
 

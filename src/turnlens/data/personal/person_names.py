@@ -17,7 +17,7 @@ from turnlens.formats.column_names import plain_name
 
 
 def names_finder(names: Iterable[str]) -> Finder:
-    """A finder of whole names, whatever their case and however they are spaced.
+    """Return a finder of whole names in any case and spacing.
 
     Args:
         names: The names. Chinese and Japanese ones, in whose texts words are not spaced, are found anywhere.
@@ -35,7 +35,7 @@ _Trie = dict[str, "_Trie"]
 
 
 def _trie(names: Iterable[str]) -> _Trie:
-    """The letters of all names as a tree, so that thousands of names are one quick pattern."""
+    """Return the letters of all names as a tree, so that thousands of names are one quick pattern."""
     root: _Trie = {}
     for name in names:
         node = root
@@ -65,7 +65,7 @@ _KEY = "en"  # Presidio keeps models by language; we have one, whatever its lang
 
 
 def model_version(model: str) -> str:
-    """A text that identifies the version of a model.
+    """Return a text that identifies the version of a model.
 
     Raises:
         ValueError: It is not installed; nothing is downloaded.
@@ -81,7 +81,7 @@ def model_version(model: str) -> str:
 
 
 def persons_finder(model: str) -> Finder:
-    """A finder of names of people.
+    """Return a finder of names of people in running text.
 
     Args:
         model: A package such as ``en_core_web_sm``, or the folder of a model of spaCy.
@@ -123,7 +123,7 @@ _SHARE = 0.6
 
 
 def holds_names(label: str, values: Collection[str]) -> bool:
-    """Whether a label's name says that it is about people, and most of its values are written like names."""
+    """Return true if a label's name is about people, and most of its values are written like names."""
     words = set(plain_name(label).split("_"))
     if not words & set(_PEOPLE.split()) or words & set(_NO_PEOPLE.split()) or not values:
         return False

@@ -1,4 +1,4 @@
-"""Telephone numbers, which every country writes in its own way.
+"""Telephone numbers as many countries write them.
 
 Numbers with a country code are checked by the plan of that country (the package ``phonenumbers``), others by the way
 they are written: a zero or brackets first, or groups as a country makes them.
@@ -66,7 +66,7 @@ _WORDS_BEFORE = 24
 
 
 def phones(text: str) -> Iterator[Span]:
-    """Telephone numbers: with a country code or a zero first, in groups, or plain ones of some countries.
+    """Yield telephone numbers: with a country code or a zero first, in groups, or plain ones of some countries.
 
     Numbers of accounts and cards, and addresses of machines, are not searched for telephone numbers.
     """
@@ -87,7 +87,7 @@ def _others(text: str) -> Iterator[Span]:
 
 
 def _phones_of_run(text: str, groups: list[Span]) -> Iterator[Span]:
-    """Telephone numbers among groups of digits; others may stand between them, such as quantities."""
+    """Yield telephone numbers among groups of digits; others may stand between them, such as quantities."""
     if _is_list(text, groups):
         return
     first = done = 0
@@ -100,7 +100,7 @@ def _phones_of_run(text: str, groups: list[Span]) -> Iterator[Span]:
 
 
 def _is_list(text: str, groups: list[Span]) -> bool:
-    """Whether all groups have the same length, as in parcel numbers or sums; but pairs are a French phone number."""
+    """Return true if all groups have one length, as in parcel numbers or sums; pairs are a French phone number."""
     sizes = {end - start for start, end in groups}
     return len(groups) > 3 and len(sizes) == 1 and sizes != {2} and text[groups[0][0]] not in "+(（"
 
@@ -113,7 +113,7 @@ def _may_begin(text: str, groups: list[Span], first: int) -> bool:
 
 
 def _phone_end(text: str, groups: list[Span], first: int) -> int | None:
-    """The last group of the longest telephone number that starts at a group, preferably of a country's plan."""
+    """Return the last group of the longest telephone number from a group on, preferably of a country's plan."""
     start = groups[first][0]
     word = _word_before(text, start)
     best, best_rank, digits = None, 0, 0
@@ -134,7 +134,7 @@ def _phone_end(text: str, groups: list[Span], first: int) -> int | None:
 
 
 def _word_before(text: str, start: int) -> str | None:
-    """The kind of number that the last telling word before it names: ``phone`` or ``id``."""
+    """Return the kind of number that the last telling word before it names: ``phone`` or ``id``."""
     before = re.split(r"[\d\n]", text[max(0, start - _WORDS_BEFORE) : start])[-1]
     kind = "id" if _ID_SIGN.search(before) else None
     for match in _WORDS.finditer(before):
@@ -143,11 +143,11 @@ def _word_before(text: str, start: int) -> str | None:
 
 
 def phone_rank(written: str, word: str | None = None) -> int:
-    """How certain it is that a number is a telephone number, from 0 (it is not) to 3 (it fits a country's plan).
+    """Return the certainty that a number is a telephone number, from 0 (none) to 3 (it fits a country's plan).
 
     Args:
         written: Groups of digits.
-        word: What the words before call it, ``phone``, ``id`` or nothing.
+        word: The kind that the words before it name: ``phone``, ``id`` or ``None``.
     """
     plain = re.sub(r"\(0\)|（0）|[^\d+]", "", written)
     sizes = tuple(map(len, re.findall(r"\d+", written)))

@@ -23,7 +23,7 @@ NUMBER_START = r"(?<![A-Za-z\d_])(?<!\d[./-])(?<!\b\d[,:])(?<!\b\d\d[,:])(?<!\b\
 
 
 def covered(text: str, spans: Iterable[Span]) -> str:
-    """The text with recognised spans replaced by neutral signs, so that nothing else is recognised there."""
+    """Return the text with recognised spans replaced by neutral signs, so that nothing else is recognised there."""
     parts, done = [], 0
     for start, end in sorted(spans):
         if end > done:
@@ -60,7 +60,7 @@ class PlainText:
 
     @classmethod
     def of(cls, written: str) -> PlainText:
-        """The plain form of a text (NFKC, letter by letter)."""
+        """Return the plain form of a text (NFKC, letter by letter)."""
         if written.isascii() or not (_MARK.search(written) or written.translate(_PLAIN_LETTERS) != written):
             return cls(written)
         letters: list[str] = []

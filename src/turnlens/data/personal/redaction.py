@@ -39,7 +39,7 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True)
 class Redaction:
-    """Which personal data is redacted.
+    """The personal data to redact.
 
     Args:
         patterns: Names in ``PATTERNS``.
@@ -50,6 +50,11 @@ class Redaction:
 
     Raises:
         ValueError: Nothing is to be redacted, a pattern is unknown, or a file or model is missing.
+
+    Example:
+        >>> import turnlens
+        >>> turnlens.data.Redaction(("emails", "phones")).text("I am ann@example.com, +49 171 1234567")
+        'I am [email], [phone]'
     """
 
     patterns: tuple[str, ...] = ()
@@ -67,17 +72,17 @@ class Redaction:
 
     @classmethod
     def parse(cls, text: str, id_key: bytes | None = None) -> Redaction:
-        """A redaction from ``emails,phones,names=people.txt``; ``all`` stands for all of ``PATTERNS``.
+        """Return a redaction from ``emails,phones,names=people.txt``; ``all`` stands for all of ``PATTERNS``.
 
         Args:
-            text: What is redacted.
+            text: The kinds, separated by commas.
             id_key: As for the class.
 
         Raises:
             ValueError: As for the class.
         """
         patterns: list[str] = []
-        given: dict[str, str] = {}
+        sources: dict[str, str] = {}
         for part in filter(None, (part.strip() for part in text.split(","))):
             kind, _, value = part.partition("=")
             if kind in ("names", "persons"):
@@ -85,10 +90,10 @@ class Redaction:
                     raise ValueError(
                         f"redact: found {part!r}; expected {kind}={'FILE' if kind == 'names' else 'MODEL'}"
                     )
-                given[kind] = value
+                sources[kind] = value
             else:
                 patterns += PATTERNS if part == "all" else [part]
-        return cls(tuple(dict.fromkeys(patterns)), **given, id_key=id_key)
+        return cls(tuple(dict.fromkeys(patterns)), **sources, id_key=id_key)
 
     def __str__(self) -> str:
         named = {"names": self.names, "persons": self.persons}
@@ -143,7 +148,7 @@ class Redaction:
         return finders
 
     def text(self, text: str) -> str:
-        """The text with placeholders."""
+        """Return the text with placeholders."""
         parts, done = [], 0
         for start, end, word in self.finds(text):
             parts += [text[done:start], word]
@@ -151,7 +156,7 @@ class Redaction:
         return "".join(parts) + text[done:]
 
     def finds(self, text: str) -> list[tuple[int, int, str]]:
-        """Where personal data starts and ends in a text, and the placeholder for it.
+        """Return the start and end of personal data in a text, and its placeholder.
 
         Overlapping finds are merged into one, with the placeholder of the longer one.
         """
@@ -160,7 +165,7 @@ class Redaction:
         return merged((*plain.as_written(span), word) for word, span in spans)
 
     def conversation(self, row: dict[str, Any]) -> dict[str, Any]:
-        """A checked conversation with placeholders in texts, speakers and labels.
+        """Return a checked conversation with placeholders in texts, speakers and labels.
 
         An id with personal data becomes a pseudonym. The number of speakers does not change: if two get the same
         placeholder, the second is called ``[email] 2``. A numeric label that looks like personal data is left out.
@@ -177,7 +182,7 @@ class Redaction:
         return {"id": self.identifier(row["id"]), "messages": messages, **self._labels(row, ("id", "messages"))}
 
     def identifier(self, name: str) -> str:
-        """The same name if it holds no personal data, else ``conversation-`` and a keyed hash of it."""
+        """Return a name without personal data as it is, and for any other ``conversation-`` and a keyed hash."""
         if self.text(name) == name:
             return name
         return f"conversation-{hmac.digest(self._secret, name.encode(), 'sha256').hex()[:_PSEUDONYM_DIGITS]}"
@@ -196,12 +201,12 @@ class Redaction:
 
 
 def is_searched(value: Any) -> bool:
-    """Whether the value of a label may be personal data: texts and whole numbers, but no times, shares or answers."""
+    """Return true if a label's value may be personal data: a text or whole number, but no time, share or answer."""
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 def find_personal_data(text: str) -> dict[str, list[Span]]:
-    """Where each kind in ``PATTERNS`` stands in a text."""
+    """Return the spans of each kind in ``PATTERNS`` in a text."""
     plain = PlainText.of(text)
     return {name: list(map(plain.as_written, find(plain.text))) for name, (_, find) in PATTERNS.items()}
 
@@ -214,7 +219,7 @@ class _Speakers:
         self._names: dict[str, str] = {}
 
     def redacted(self, role: str) -> str:
-        """The name that stands for a role."""
+        """Return the name that stands for a role."""
         if role not in self._names:
             name = once = self._redact(role)
             taken, number = set(self._names.values()), 1

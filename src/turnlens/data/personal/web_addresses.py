@@ -51,7 +51,7 @@ _WORD_BEFORE = 15
 
 
 def emails(text: str) -> Iterator[Span]:
-    """E-mail addresses, in any script, and what is written like one: the name and the secret before a host."""
+    """Yield e-mail addresses in any script, and names with secrets before a host."""
     credentials = [match.span() for match in _CREDENTIALS.finditer(text)]
     yield from credentials
     text = covered(text, credentials)
@@ -70,7 +70,7 @@ def emails(text: str) -> Iterator[Span]:
 
 
 def _local_start(text: str, at: int, since: int = 0) -> int:
-    """Where the local part before a place begins, no earlier than ``since``; the place itself if there is none."""
+    """Return the start of the local part before a place, no earlier than ``since``, or the place itself."""
     start = at
     if text[at - 1 : at] == '"':
         opening = text.rfind('"', max(since, at - _LONGEST_QUOTED), at - 1)
@@ -84,7 +84,7 @@ def _local_start(text: str, at: int, since: int = 0) -> int:
 
 
 def urls(text: str) -> Iterator[Span]:
-    """Web addresses, without the punctuation that follows them in a sentence.
+    """Yield web addresses, without the punctuation that follows them in a sentence.
 
     They have a scheme or ``www``, or else a path or query after the name of a host.
     """
@@ -96,7 +96,7 @@ def urls(text: str) -> Iterator[Span]:
 
 
 def _end(match: re.Match[str]) -> int:
-    """Where an address ends; a bracket at its end belongs to it if it was opened there."""
+    """Return the end of an address; a bracket at its end belongs to it if it was opened there."""
     url = match[0].rstrip(_AFTER_URL)
     closes = match[0][len(url) :].startswith(")") and url.count("(") > url.count(")")
     return match.start() + len(url) + closes
@@ -113,7 +113,7 @@ def _is_web_address(match: re.Match[str]) -> bool:
 
 
 def ips(text: str) -> Iterator[Span]:
-    """Internet addresses, IPv4 and IPv6, except those by which a machine addresses itself."""
+    """Yield internet addresses, IPv4 and IPv6, except those by which a machine addresses itself."""
     longer = list(_ip6_addresses(text))
     yield from longer
     for match in _IP4.finditer(covered(text, longer)):
