@@ -91,7 +91,7 @@ turnlens.charts = (() => {
     );
   }
 
-  /** How surprising each turn is, from 0 to 1, NaN where it is not known; a press goes to the turn. */
+  /** The surprise of each turn from 0 to 1, NaN where unknown; a press goes to the turn. */
   function curve(values, onTurn) {
     const width = 640,
       height = 120,

@@ -1,4 +1,4 @@
-/* What passes the filter as files: CSV, JSON Lines, and the requests as TOML for `--seeds`. */
+/* Files of the rows that pass the filter: CSV, JSON Lines; and the requests as TOML for `--seeds`. */
 "use strict";
 
 turnlens.download = (() => {

@@ -1,4 +1,4 @@
-/* Which messages and conversations the filter of the address lets pass; every view shows these. */
+/* The messages and conversations that pass the filter of the address; every view shows these. */
 "use strict";
 
 turnlens.filters = (() => {
@@ -17,7 +17,7 @@ turnlens.filters = (() => {
     return cached.selection;
   }
 
-  /** What would pass without the conditions of some kinds, such as "role", of the filter that was selected last. */
+  /** The selection without some kinds of conditions, such as "role", of the last filter. */
   function without(filter, ...names) {
     const others = Object.fromEntries(Object.entries(filter).filter(([name]) => !names.includes(name)));
     if (Object.keys(others).length === Object.keys(filter).length) return cached.selection;

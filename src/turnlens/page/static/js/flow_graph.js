@@ -1,4 +1,4 @@
-/* What follows a group, step by step: ribbons as thick as their share, in a lane for each role. */
+/* The followers of a group, step by step: ribbons as thick as their share, in a lane for each role. */
 "use strict";
 
 turnlens.flowGraph = (() => {
@@ -14,7 +14,7 @@ turnlens.flowGraph = (() => {
     HEAD = 22; // pixels above what is in a lane, for its name
   const HEADINGS = ["", "the next message", "2 messages later", "3 messages later"];
 
-  /** How a window of this width shows it. */
+  /** The sizes for a window of this width. */
   function shape() {
     return window.innerWidth < 700 ? NARROW : WIDE;
   }

@@ -1,4 +1,4 @@
-/* Where points are: their extent, those near a place, and polygons. */
+/* Extents, neighbours and polygons of points. */
 "use strict";
 
 turnlens.geometry = (() => {
@@ -21,7 +21,7 @@ turnlens.geometry = (() => {
     return {left, right, low, high, width: right - left, height: high - low};
   }
 
-  /** Where most points are: far islands do not set the scale. */
+  /** The extent of most points: far islands do not set the scale. */
   function mainExtentOf(x, y) {
     const range = (values) => {
       const sorted = Float32Array.from(values).filter((value) => !Number.isNaN(value)).sort();
@@ -84,7 +84,7 @@ turnlens.geometry = (() => {
     return [...simplified(points.slice(0, at + 1), tolerance).slice(0, -1), ...simplified(points.slice(at), tolerance)];
   }
 
-  /** Whether a point lies within a polygon, by the parity of crossings. */
+  /** Tests if a point lies within a polygon, by the parity of crossings. */
   function inside(points, x, y) {
     let within = false;
     for (let i = 0, j = points.length - 1; i < points.length; j = i++) {

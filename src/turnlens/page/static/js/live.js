@@ -1,4 +1,4 @@
-/* What only a running server can do: search by meaning, next replies, changes of groups. */
+/* Services of a running server: search by meaning, next replies, changes of groups. */
 "use strict";
 
 turnlens.live = (() => {

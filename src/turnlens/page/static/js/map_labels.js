@@ -13,7 +13,7 @@ turnlens.mapLabels = (() => {
     ANGLES = 16;
   const MOST_COVERED = 0.3; // of a name's cells may hold points; otherwise there is no name
 
-  /** How many points are in any rectangle of pixels, counted once in cells that hold points. */
+  /** The share of cells with points in any rectangle of pixels. */
   function occupancy(width, height, eachPoint) {
     const across = Math.ceil(width / CELL) + 1,
       down = Math.ceil(height / CELL) + 1;

@@ -79,7 +79,7 @@ turnlens.numbers = (() => {
     return turnlens.report.conversations[`number:${name}`];
   }
 
-  /** How many of some conversations have a number, its mean and standard deviation; NaN where unknown. */
+  /** The count, mean and standard deviation of a number among some conversations; NaN where unknown. */
   function summaryOf(name, members) {
     const values = column(name);
     let count = 0,
@@ -95,7 +95,7 @@ turnlens.numbers = (() => {
     return {count, mean, sd: count > 1 ? Math.sqrt(squares / (count - 1)) : NaN};
   }
 
-  /** Whether a mean, or a share, is surely lower (-1) or higher (1) than that of everything shown, by its 95 % interval. */
+  /** Returns -1 or 1 if a mean, or a share, is surely lower or higher than that of everything shown (95 %), else 0. */
   function compared({count, mean, sd}, all, share) {
     if (count < FEW) return 0;
     const half = (Z * sd) / Math.sqrt(count);
@@ -103,12 +103,12 @@ turnlens.numbers = (() => {
     return high < all.mean ? -1 : low > all.mean ? 1 : 0;
   }
 
-  /** Whether a number is 1 for yes and 0 for no, so that its mean is a share. */
+  /** Tests if a number is 1 for yes and 0 for no, so that its mean is a share. */
   function isShare(name) {
     return column(name).every((value) => Number.isNaN(value) || value === 0 || value === 1);
   }
 
-  /** Whether a number is a rating: few whole numbers, from 0 or 1 on. */
+  /** Tests if a number is a rating: few whole numbers, from 0 or 1 on. */
   function isRating(name) {
     if (COUNTED.includes(name)) return false;
     const values = new Set([...column(name)].filter((value) => !Number.isNaN(value)));

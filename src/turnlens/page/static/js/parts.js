@@ -207,7 +207,7 @@ turnlens.parts = (() => {
     );
   }
 
-  /** How many of those that pass are in each group, fine and coarse; -1 for none. */
+  /** Sizes of fine and coarse groups among the rows that pass; -1 for no group. */
   function counts(level, selection) {
     const {group: column} = turnlens.report[`${level}s`];
     const {top} = turnlens.report.groups[level];

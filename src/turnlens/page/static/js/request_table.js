@@ -1,4 +1,4 @@
-/* What people ask, as a table that any column sorts: how often, its trend, what is measured, split by a category. */
+/* The table of requests: size, trend, numbers, split by a category; any column sorts it. */
 "use strict";
 
 turnlens.requestTable = (() => {
@@ -142,7 +142,7 @@ turnlens.requestTable = (() => {
     turnlens.route.setOptions({sort: (options.sort || "count") === key ? `-${key}` : key});
   }
 
-  /** What the figures in the columns of a split are. */
+  /** Explains the figures in the columns of a split. */
   function legend({split, show: name}) {
     if (!split) return null;
     if (!name) return turnlens.parts.note(`In the columns of ${split}: the share, and the number, of the request's conversations.`);

@@ -5,7 +5,7 @@ turnlens.route = (() => {
   const FILTERS = ["text", "role", "from", "to", "group", "topic", "lasso"];
   const KEPT = ["asker", "moved", "period", "fine"]; // options that concern more than one view
 
-  /** Whether a parameter is a filter; labels are `m.NAME` of messages and `c.NAME` of conversations. */
+  /** Tests if a parameter is a filter; labels are `m.NAME` of messages and `c.NAME` of conversations. */
   function isFilter(name) {
     return FILTERS.includes(name) || /^[mc]\./.test(name);
   }

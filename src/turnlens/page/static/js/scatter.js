@@ -108,7 +108,7 @@ turnlens.scatter = (() => {
       gl.bufferData(gl.ARRAY_BUFFER, values, gl.STATIC_DRAW);
     }
 
-    /** Where most points are fills the view; zooming counts from there. */
+    /** Fills the view with most points; zooming counts from there. */
     function fit() {
       look(main);
       fitted = view.scale;

@@ -1,4 +1,4 @@
-/* How large groups are over time, and which of them grow or decline. */
+/* Sizes of groups over time, and their growth. */
 "use strict";
 
 turnlens.timeline = (() => {
@@ -96,7 +96,7 @@ turnlens.timeline = (() => {
     return compared((first + end) / 2, first, "the earlier half of the time and the later");
   }
 
-  /** How the share of some conversations, a set, changed between two times: `{before, after, difference, interval}`. */
+  /** The change of the share of some conversations, a set, between two times: `{before, after, difference, interval}`. */
   function change(times, members, compared) {
     if (!compared) return null;
     const counts = {before: [0, 0], after: [0, 0]};

@@ -127,17 +127,17 @@ turnlens.views.conversation = (() => {
     const side = messages.role[m] % 2 ? "right" : "left";
     const faint = selection.filtered && !selection.message[m];
     const {text} = words;
-    const said = element("div", {class: "said"}, turnlens.texts.quote(words, LONG));
+    const body = element("div", {class: "said"}, turnlens.texts.quote(words, LONG));
     if (text.length > LONG) {
       const all = button(
         `Show all ${turnlens.numbers.integer(text.length)} characters`,
         () => {
-          fill(said, turnlens.texts.quote(words, text.length));
+          fill(body, turnlens.texts.quote(words, text.length));
           all.remove();
         },
         {class: "quiet"},
       );
-      said.append(element("br"), all);
+      body.append(element("br"), all);
     }
     return element(
       "li",
@@ -153,7 +153,7 @@ turnlens.views.conversation = (() => {
         surprise(messages.surprise[m]),
         turnlens.live.isLive() && follow(c, turn),
       ),
-      said,
+      body,
     );
   }
 

@@ -1,4 +1,4 @@
-/* How conversations move from one group to the next: what follows a group, where they start and end, typical paths. */
+/* Flows from group to group: followers of a group, starts, ends, typical paths. */
 "use strict";
 
 turnlens.views.flows = (() => {
@@ -119,7 +119,7 @@ turnlens.views.flows = (() => {
     ];
   }
 
-  /** What conversations start or end with, by how often. */
+  /** Starts or ends of conversations, the most frequent first. */
   function endList(rows, groupOf) {
     const total = rows.reduce((sum, row) => sum + row.count, 0);
     const most = rows[0]?.count || 1;
@@ -192,7 +192,7 @@ turnlens.views.flows = (() => {
     ];
   }
 
-  /** Which groups occur more or less often where a label has the chosen value. */
+  /** Groups that are more or less frequent where a label has the chosen value. */
   function differences(route, selection, codes) {
     const labels = turnlens.report.summary.labels.conversation;
     const names = Object.keys(labels).filter((name) => labels[name].length > 1);

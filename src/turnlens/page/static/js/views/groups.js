@@ -154,7 +154,7 @@ turnlens.views.group = (() => {
     ];
   }
 
-  /** What share of which messages, and in how many conversations. */
+  /** The share of messages, and the number of conversations. */
   function shares(level, each, members, selection) {
     const {messages, summary} = turnlens.report;
     const share = (total) => percent(total ? members.length / total : 0);

@@ -151,7 +151,7 @@ turnlens.views.map = (() => {
     return roles.includes(options.by) ? options.by : roles.length > 1 ? turnlens.groupLists.asker() : null;
   }
 
-  /** What was drawn around, as a list. */
+  /** A list of the points that were drawn around. */
   function listed(level, mask) {
     const rows = [];
     mask.forEach((passes, row) => passes && rows.push(row));
@@ -201,7 +201,7 @@ turnlens.views.map = (() => {
     else turnlens.route.go("conversation", [messages.conversation[index]], {turn: messages.turn[index] + 1});
   }
 
-  /** What is under the pointer. */
+  /** Shows the point under the pointer. */
   function showTip(tip, stage, level, index, place) {
     tip.hidden = index < 0;
     stage.classList.toggle("pointing", index >= 0);

@@ -58,7 +58,7 @@ turnlens.views.overview = (() => {
     return [...list].sort((a, b) => (counts.get(b.id) || 0) - (counts.get(a.id) || 0));
   }
 
-  /** What people ask: how often, how it changes, what is measured of the conversations. */
+  /** The panel of requests. */
   function asked(asker, requests, mine) {
     const {list} = turnlens.report.groups.message;
     const roles = [...new Set(list.map((each) => each.role))].filter((role) => typeof role === "string");
