@@ -14,7 +14,7 @@ from format_cases import read, turns
 from samples import WHATSAPP_IOS, write_slack_export
 from turnlens.data.conversations import convert_conversations, read_conversations
 from turnlens.errors import ConversationError
-from turnlens.formats.folders import _folder
+from turnlens.formats.folders import unpack
 from turnlens.scale.inputs import find_inputs
 
 CHAT = json.dumps({"messages": turns("hello", "hi")})
@@ -69,7 +69,8 @@ def test_nothing_is_unpacked_outside_the_folder(tmp_path: Path, name: str) -> No
     with pytest.raises(ConversationError, match=r"c\.zip: holds a file named .*, which leads out of a folder"):
         read(path)
     assert set(tmp_path.parent.iterdir()) == before and list(tmp_path.iterdir()) == [path]
-    assert not list(Path(_folder().name).rglob("out.jsonl"))
+    unpacked = unpack(packed(tmp_path / "good.zip", {"ok.jsonl": CHAT}), (".jsonl",))  # in the folder of all archives
+    assert not list(unpacked.parent.parent.rglob("out.jsonl"))
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ import pytest
 from format_cases import read, turns, write
 from samples import ANTHROPIC, OPENAI_PARTS, SALAM, SHALOM, lines
 from turnlens.errors import ConversationError
-from turnlens.formats import json_stream as json_text
 
 
 def test_sharegpt(tmp_path: Path) -> None:
@@ -153,9 +152,8 @@ def test_messages_with_a_further_key_are_not_taken_for_one_conversation(tmp_path
         read(write(tmp_path / "c.json", rows))
 
 
-def test_rows_under_conversations_in_one_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_text, "_CHUNK_CHARACTERS", 300)
-    rows = [{"id": str(number), "messages": turns("word " * 50)} for number in range(5)]
+def test_rows_under_conversations_in_one_object(tmp_path: Path) -> None:
+    rows = [{"id": str(number), "messages": turns("word " * 60_000)} for number in range(5)]
     wrapped = write(tmp_path / "c.json", {"version": 1, "conversations": rows, "more": {"x": 1}})
     assert [row["id"] for row in read(wrapped)] == ["0", "1", "2", "3", "4"]
     lists = write(tmp_path / "lists.json", {"conversations": [turns("one"), turns("two")]})

@@ -21,11 +21,16 @@ class JsonText:
 
     All methods raise ``json.JSONDecodeError`` where the text is malformed or cut off; commas between the items of the
     outermost arrays and objects are not required. They raise `TooLargeError` where one value is above the limit.
+
+    Args:
+        text: The stream.
+        chunk: How many characters are read at once, at least.
     """
 
-    def __init__(self, text: TextIO) -> None:
+    def __init__(self, text: TextIO, chunk: int = _CHUNK_CHARACTERS) -> None:
         self._limit = line_limit()
         self._text = text
+        self._chunk = chunk
         self._buffer = ""
         self._start = 0
         self._decode = json.JSONDecoder().raw_decode
@@ -144,7 +149,7 @@ class JsonText:
     def _read_more(self) -> bool:
         if len(self._buffer) - self._start > self._limit:
             raise TooLargeError("a value of the JSON")
-        more = self._text.read(max(_CHUNK_CHARACTERS, len(self._buffer)))
+        more = self._text.read(max(self._chunk, len(self._buffer)))
         if more:
             self._buffer, self._start = self._buffer[self._start :] + more, 0
         return bool(more)
