@@ -27,7 +27,7 @@ def packed(path: Path, files: dict[str, Any]) -> Path:
     return path
 
 
-def test_a_zip_file_is_read_as_the_folder_it_holds(tmp_path: Path) -> None:
+def test_zip_files_are_read_as_their_folders(tmp_path: Path) -> None:
     folder = write_slack_export(tmp_path / "slack")
     files = {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
     assert read(packed(tmp_path / "slack.zip", files)) == read(folder)
@@ -42,7 +42,7 @@ def test_one_file_and_what_lies_beside_it(tmp_path: Path) -> None:
     assert ids == ["Chat with Ann.zip/_chat.txt-1", "Chat with Ben.zip/_chat.txt-1"]
 
 
-def test_what_was_read_of_a_zip_file_is_found_again_and_a_changed_one_read_anew(tmp_path: Path) -> None:
+def test_zip_files_are_cached_until_they_change(tmp_path: Path) -> None:
     path = packed(tmp_path / "c.zip", {"c.jsonl": CHAT})
     first = read_conversations(path).cache_files
     assert Path(first[0]["filename"]).is_relative_to(datasets.config.HF_DATASETS_CACHE)
@@ -98,7 +98,7 @@ def test_bombs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         read(tmp_path / "liar.zip")
 
 
-def test_what_is_no_archive_of_conversations(tmp_path: Path) -> None:
+def test_archives_without_conversations_are_errors(tmp_path: Path) -> None:
     with pytest.raises(ConversationError, match=r"a\.zip: holds no conversations; expected \.jsonl"):
         read(packed(tmp_path / "a.zip", {"photo.jpg": b"\xff", "inner.zip": b"PK"}))
     (tmp_path / "b.zip").write_bytes(b"PK")

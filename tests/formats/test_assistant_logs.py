@@ -15,7 +15,7 @@ SAID = [("user", HELLO), ("assistant", NIHAO)]
 
 
 @pytest.mark.parametrize(("format", "name", "content"), ASSISTANTS)
-def test_what_was_said_in_each(tmp_path: Path, format: str, name: str, content: object) -> None:
+def test_chats_and_sessions_are_read(tmp_path: Path, format: str, name: str, content: object) -> None:
     (row,) = read(write(tmp_path / name, content))
     said = [(message["role"], message["content"]) for message in row["messages"] if message["content"]]
     assert said == SAID

@@ -43,7 +43,7 @@ BAD_LINES = {
 }
 
 
-def test_a_bad_row_is_one_error_with_its_file_and_line(tmp_path: Path) -> None:
+def test_bad_rows_are_errors_with_file_and_line(tmp_path: Path) -> None:
     path = tmp_path / "chat.jsonl"
     for line, problem in BAD_LINES.items():
         path.write_text(f"{GOOD}\n\n{line}\n{GOOD}\n", encoding="utf-8")
@@ -64,20 +64,20 @@ def test_a_line_that_is_not_utf_8(tmp_path: Path) -> None:
         read_conversations(path)
 
 
-def test_a_bad_row_of_a_json_array_is_named_by_row(tmp_path: Path) -> None:
+def test_bad_items_of_arrays_are_named_by_row(tmp_path: Path) -> None:
     path = tmp_path / "chat.json"
     path.write_text(json.dumps([chat("hello"), chat()]), encoding="utf-8")
     with pytest.raises(ConversationError, match=r"chat\.json: row 2: the conversation has no messages"):
         read_conversations(path)
 
 
-def test_numbers_that_fit_no_common_type_are_one_error(tmp_path: Path) -> None:
+def test_numbers_without_a_common_type_are_one_error(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "chat.jsonl", [chat("a", score=2**60), chat("a", score=0.5)])
     with pytest.raises(ConversationError, match="a label has values that fit no common type"):
         read_conversations(path)
 
 
-def test_a_label_of_two_types_is_one_error_naming_it(tmp_path: Path) -> None:
+def test_labels_of_two_types_are_named_errors(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "chat.jsonl", [chat("a", score=1)] * 1500 + [chat("a", score="high")])
     with pytest.raises(ConversationError, match=r"chat\.jsonl:1501: label 'score' is text here but a number"):
         read_conversations(path)
@@ -112,7 +112,7 @@ BAD_FILES = [
 ]
 
 
-def test_a_file_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:
+def test_unreadable_files_are_one_error(tmp_path: Path) -> None:
     for number, (name, data, problem) in enumerate(BAD_FILES):
         path = tmp_path / str(number) / name
         path.parent.mkdir()
@@ -134,7 +134,7 @@ def test_lines_below_a_table_are_left_out(tmp_path: Path, caplog: pytest.LogCapt
         read_conversations(path)
 
 
-def test_a_quote_that_is_never_closed_is_an_error_with_its_line(tmp_path: Path) -> None:
+def test_unclosed_quotes_are_errors_with_their_line(tmp_path: Path) -> None:
     path = tmp_path / "chat.csv"
     path.write_text(
         'conversation_id,speaker,text\n1,user,hello\n2,user,"never closed\n3,user,"fine"\n', encoding="utf-8"
@@ -143,7 +143,7 @@ def test_a_quote_that_is_never_closed_is_an_error_with_its_line(tmp_path: Path) 
         read_conversations(path)
 
 
-def test_an_unknown_format_and_unknown_paths_are_errors_that_help(tmp_path: Path) -> None:
+def test_unknown_formats_and_paths_get_advice(tmp_path: Path) -> None:
     with pytest.raises(ConversationError, match=r"known are auto, .*chat, .*table"):
         read_conversations(tmp_path, format="chatt")
     for nothing, problem in (
@@ -173,7 +173,7 @@ def test_skipping_keeps_the_rest_and_reports_each_time(tmp_path: Path, caplog: p
         assert "... and 5 more" in caplog.text
 
 
-def test_skipping_leaves_out_whole_files_and_keeps_what_came_before_damage(tmp_path: Path) -> None:
+def test_skipping_keeps_rows_before_damage(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "a.jsonl", [chat("good", id="a")])
     (tmp_path / "b.jsonl").write_text("")
     write_jsonl(tmp_path / "c.jsonl", [{"schema": 1}])
@@ -187,7 +187,7 @@ def test_skipping_everything_is_an_error(tmp_path: Path) -> None:
         read_conversations(path, on_error="skip")
 
 
-def test_parquet_files_that_are_damaged_anywhere_are_one_error_or_skipped(tmp_path: Path) -> None:
+def test_damaged_parquet_files_are_one_error_or_skipped(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "a.jsonl", [chat("good", id="a")])
     path = tmp_path / "b.parquet"
     pq.write_table(pa.Table.from_pylist([chat("hello" * 9, id="b")] * 50), path)

@@ -18,14 +18,14 @@ def _said(path: Path, *records: Any) -> list[list[tuple[str, str]]]:
     return [[(message["role"], message["content"]) for message in row["messages"]] for row in rows]
 
 
-def test_calls_of_a_session_are_joined_in_order_of_time(tmp_path: Path) -> None:
+def test_calls_of_a_session_are_joined_by_time(tmp_path: Path) -> None:
     (row,) = read(write(tmp_path / "log.jsonl", lines(*CALLS)))
     assert [message["content"] for message in row["messages"]] == [HELLO, SALAM, SHALOM, NIHAO]
     assert (row["id"], row["system"], row["model"], row["calls"]) == ("s", "Be kind.", "m", 2)
     assert (row["input_tokens"], row["output_tokens"], row["time"]) == (10, 4, "2024-05-01T10:01:00+00:00")
 
 
-def test_what_is_new_in_a_call_has_its_time_and_what_was_said_before_the_log_has_none(tmp_path: Path) -> None:
+def test_only_new_messages_have_the_time_of_their_call(tmp_path: Path) -> None:
     history = turns("a", "b", "c")
     record = {**CALLS[1], "request": {"model": "m", "messages": history}}
     own = {**record, "session_id": "t"}
@@ -36,7 +36,7 @@ def test_what_is_new_in_a_call_has_its_time_and_what_was_said_before_the_log_has
     assert [message["time"] for message in timed["messages"]] == ["2024-05-01T10:00:00+00:00"] * 3 + [begun]
 
 
-def test_an_answer_asked_for_again_is_counted_as_a_branch(tmp_path: Path) -> None:
+def test_repeated_answers_count_as_branches(tmp_path: Path) -> None:
     again = {**CALLS[1], "timestamp": "2024-05-01T10:01:30Z"}
     again["response"] = {"choices": [{"message": {"role": "assistant", "content": "regenerated"}}]}
     (row,) = read(write(tmp_path / "log.jsonl", lines(*CALLS, again)))
@@ -78,7 +78,7 @@ def test_a_session_is_what_was_said_in_it(tmp_path: Path, kind: str) -> None:
         assert (row["cost"], row["latency"]) == (1.0, 3.0)
 
 
-def test_what_an_answer_of_responses_was_made_of_is_one_message(tmp_path: Path) -> None:
+def test_items_of_one_answer_are_one_message(tmp_path: Path) -> None:
     output = [{"type": "web_search_call", "id": "w", "status": "completed"}, {"type": "reasoning", "summary": []}]
     output += [{"type": "message", "role": "assistant", "content": [OUTPUT]}, {"type": "mcp_call", "name": "look"}]
     record = {"request": {"model": "m", "input": "Here?"}, "response": {"output": output}}
@@ -88,7 +88,7 @@ def test_what_an_answer_of_responses_was_made_of_is_one_message(tmp_path: Path) 
     assert json.loads(said["tool_calls"]) == [{"id": "w"}, {"name": "look"}]
 
 
-def test_who_asks_and_what_the_application_says_of_a_call_are_labels(tmp_path: Path) -> None:
+def test_users_and_metadata_of_calls_are_labels(tmp_path: Path) -> None:
     later = {**CALLS[0], "user_id": "ann", "metadata": {"team": "sales", "build": 7, "flags": ["a"], "session_id": "s"}}
     earlier = {**CALLS[1], "metadata": {"team": "care", "messages": "none"}}
     earlier["request"] = {**earlier["request"], "metadata": {"tier": "gold"}}
@@ -97,7 +97,7 @@ def test_who_asks_and_what_the_application_says_of_a_call_are_labels(tmp_path: P
     assert "flags" not in row and "session_id" not in row and len(row["messages"]) == 4
 
 
-def test_a_log_whose_requests_name_no_model_is_told_by_the_bodies_of_both_sides(tmp_path: Path) -> None:
+def test_logs_without_models_are_detected_by_both_bodies(tmp_path: Path) -> None:
     request = {"messages": [{"role": "user", "content": HELLO}]}
     for response in ({"choices": [{"message": {"role": "assistant", "content": SALAM}}]}, {"content": SALAM}):
         record = {"session": "s", "ms": 12, "request": request, "response": response}
@@ -136,7 +136,7 @@ def test_tools_that_failed_are_errors_of_the_conversation(tmp_path: Path) -> Non
     assert (row["errors"], row["error"]) == (1, "no such place")
 
 
-def test_a_history_that_is_cut_at_its_beginning_is_counted_once(tmp_path: Path) -> None:
+def test_histories_without_their_beginning_count_once(tmp_path: Path) -> None:
     histories = (turns("a"), turns("a", "Yes", "b"), turns("b", "Yes", "c"))
     records = [
         {"session_id": "s", "request": {"model": "m", "messages": history}, "response": ANSWERS["chat"]}
@@ -154,7 +154,7 @@ def _read_stream(path: Path, chunks: list[Any], **labels: Any) -> dict[str, Any]
     return row
 
 
-def test_responses_that_name_the_one_before_are_a_conversation(tmp_path: Path) -> None:
+def test_responses_that_name_their_predecessor_are_joined(tmp_path: Path) -> None:
     def call(name: str, asked: str, answered: str, second: int, before: str | None = None) -> dict[str, Any]:
         output = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": answered}]}]
         response = {"object": "response", "id": name, "created_at": 1700000000 + second, "output": output}
@@ -172,7 +172,7 @@ def test_responses_that_name_the_one_before_are_a_conversation(tmp_path: Path) -
     assert {row["time"] for row in read(path)} == {"2023-11-14T22:13:20+00:00"}
 
 
-def test_a_stream_of_responses_without_its_end_says_only_its_text(tmp_path: Path) -> None:
+def test_streams_without_an_end_keep_their_text(tmp_path: Path) -> None:
     chunks = [
         {"type": "response.reasoning_summary_text.delta", "delta": "Hm."},
         {"type": "response.output_text.delta", "delta": "Y"},
@@ -184,7 +184,7 @@ def test_a_stream_of_responses_without_its_end_says_only_its_text(tmp_path: Path
 
 
 @pytest.mark.parametrize("end", ["completed", "incomplete"])
-def test_a_stream_of_responses_ends_with_the_whole_one(tmp_path: Path, end: str) -> None:
+def test_streams_of_responses_end_with_the_whole(tmp_path: Path, end: str) -> None:
     whole = {**ANSWERS["responses"], "usage": {"input_tokens": 5, "output_tokens": 2}}
     chunks = [{"type": "response.output_text.delta", "delta": "Y"}, {"type": f"response.{end}", "response": whole}]
     row = _read_stream(tmp_path, chunks)
@@ -192,7 +192,7 @@ def test_a_stream_of_responses_ends_with_the_whole_one(tmp_path: Path, end: str)
     assert (row["input_tokens"], row["output_tokens"]) == (5, 2)
 
 
-def test_tool_calls_thinking_and_tokens_of_streamed_chat_completions(tmp_path: Path) -> None:
+def test_streamed_chat_completions_are_put_together(tmp_path: Path) -> None:
     calls = [{"id": i, "type": "function", "function": {"name": "look", "arguments": '{"a": 1}'}} for i in ("t", "u")]
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     deltas += [{"reasoning_content": "Hm"}, {"reasoning_content": "."}, {"content": "Y"}, {"content": "es"}]
@@ -215,7 +215,7 @@ def _block(index: int, begun: dict[str, Any], kind: str, name: str, *pieces: str
     return [{"type": "content_block_start", "index": index, "content_block": begun}, *deltas]
 
 
-def test_tool_calls_thinking_and_tokens_of_anthropics_streams(tmp_path: Path) -> None:
+def test_streams_of_anthropic_are_put_together(tmp_path: Path) -> None:
     used = {"type": "tool_use", "id": "t", "name": "look"}
     chunks = [
         {"type": "message_start", "message": {"role": "assistant", "usage": {"input_tokens": 5, "output_tokens": 1}}},
@@ -233,7 +233,7 @@ def test_tool_calls_thinking_and_tokens_of_anthropics_streams(tmp_path: Path) ->
     assert (row["input_tokens"], row["output_tokens"]) == (5, 7)
 
 
-def test_a_streamed_tool_call_is_known_again_in_the_history_of_the_next_call(tmp_path: Path) -> None:
+def test_streamed_tool_calls_are_recognised_in_later_histories(tmp_path: Path) -> None:
     call = {"id": "t", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     chunk = {"choices": [{"delta": {"tool_calls": [{"index": 0, **call}]}}]}
     history = [*turns("Here?"), {"role": "assistant", "content": None, "tool_calls": [call]}]
@@ -246,13 +246,13 @@ def test_a_streamed_tool_call_is_known_again_in_the_history_of_the_next_call(tmp
     assert said == [("user", "Here?"), ("assistant", ""), ("tool", ""), ("assistant", "Yes")]
 
 
-def test_a_tool_call_that_was_cut_off_keeps_what_there_is(tmp_path: Path) -> None:
+def test_tool_calls_that_were_cut_off_are_kept(tmp_path: Path) -> None:
     begun = {"type": "tool_use", "id": "t", "name": "look", "input": {}}
     row = _read_stream(tmp_path, _block(0, begun, "input_json_delta", "partial_json", '{"a"'))
     assert json.loads(row["messages"][1]["tool_calls"]) == [{"id": "t", "name": "look", "input": '{"a"'}]
 
 
-def test_latencies_of_any_unit_are_added_up_in_seconds(tmp_path: Path) -> None:
+def test_latencies_are_added_up_in_seconds(tmp_path: Path) -> None:
     for number, latency in enumerate(({"delay_ms": 1500}, {"duration_ms": 1500}, {"response_time": 1.5})):
         (row,) = read(write(tmp_path / f"{number}.jsonl", lines(*({**call, **latency} for call in CALLS))))
         assert row["latency"] == 3.0
@@ -270,7 +270,7 @@ def test_examples_of_a_data_set_of_langsmith(tmp_path: Path) -> None:
     assert _said(tmp_path, example) == [list(zip(roles, (HELLO, SALAM, SHALOM, NIHAO)))]
 
 
-def test_calls_without_a_session_are_joined_by_the_history_that_they_repeat(tmp_path: Path) -> None:
+def test_calls_without_a_session_are_joined_by_history(tmp_path: Path) -> None:
     chain = [_record("a", answer="b"), _record("a", "b", "c", answer="d"), _record("a", "b", "c", "d", "e", answer="f")]
     again = _record("a", "b", "c", answer="d2")
     other = _record("x", answer="y")
@@ -312,13 +312,13 @@ def test_a_failed_call_is_part_of_its_retry(tmp_path: Path, session: dict[str, s
         assert (row["calls"], row["errors"], row.get("branches")) == (5, 3, None) and row["error"]
 
 
-def test_a_call_that_failed_stays_apart_from_others_that_ask_the_same(tmp_path: Path) -> None:
+def test_failed_calls_stay_apart_from_later_ones(tmp_path: Path) -> None:
     hours = {0: {"response": _LIMITED}, 2: {}, 3: {"response": _LIMITED}}
     calls = [{**_record("a", answer="b"), "timestamp": 1714557600 + 3600 * hour, **hours[hour]} for hour in hours]
     assert sorted(len(said) for said in _said(tmp_path, *calls)) == [1, 1, 2]
 
 
-def test_what_helicone_tells_beside_the_bodies(tmp_path: Path) -> None:
+def test_helicone_columns_are_labels(tmp_path: Path) -> None:
     record = {
         "request_id": "r",
         "request_created_at": "2024-05-01T10:00:00Z",

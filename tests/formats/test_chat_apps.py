@@ -37,7 +37,7 @@ def test_discord(tmp_path: Path) -> None:
     ]
 
 
-def test_a_channel_without_messages_and_one_with_a_bad_message(tmp_path: Path) -> None:
+def test_empty_channels_are_left_out_and_bad_messages_told(tmp_path: Path) -> None:
     write(tmp_path / "a" / "empty.json", {**DISCORD, "messages": []})
     write(tmp_path / "a" / "full.json", DISCORD)
     assert [row["id"] for row in read(tmp_path / "a")] == ["77"]
@@ -60,7 +60,7 @@ def test_chats_of_telegram_are_read_with_left_ones(tmp_path: Path) -> None:
         read(write(tmp_path / "bad.json", bad))
 
 
-def test_a_page_of_an_unknown_product_is_read_by_its_columns(tmp_path: Path) -> None:
+def test_pages_of_unknown_products_are_read_by_columns(tmp_path: Path) -> None:
     rows = [{"ticket": 7, "kind": "customer", "comment": HELLO}, {"ticket": 7, "kind": "agent", "comment": SALAM}]
     path = write(tmp_path / "page.json", {"count": 2, "results": rows})
     [row] = read_conversations(path, columns="conversation=ticket,speaker=kind,text=comment").to_list()

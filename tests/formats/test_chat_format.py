@@ -45,7 +45,7 @@ def test_content_in_text_parts_is_joined(tmp_path: Path) -> None:
     assert read(write(tmp_path / "c.jsonl", json.dumps(row)))[0]["messages"] == turns("good day")
 
 
-def test_json_that_is_no_array_and_values_longer_than_a_chunk(tmp_path: Path) -> None:
+def test_values_may_be_longer_than_a_chunk(tmp_path: Path) -> None:
     rows = [{"id": str(i), "messages": turns("word " * 150_000)} for i in range(4)]
     path = write(tmp_path / "c.json", json.dumps(rows, indent=1))
     assert [row["id"] for row in read(path)] == ["0", "1", "2", "3"]
@@ -103,7 +103,7 @@ def test_instructions_in_mid_conversation_are_labels(tmp_path: Path) -> None:
     assert row["messages"][2] == {"role": "system", "content": "", "notice": "Be kind."}
 
 
-def test_a_system_that_converses_with_a_user_is_a_speaker(tmp_path: Path) -> None:
+def test_a_system_that_converses_is_a_speaker(tmp_path: Path) -> None:
     messages = [{"role": role, "content": text} for role, text in zip(("system", "user", "system"), "abc")]
     assert read(write(tmp_path / "c.jsonl", lines({"messages": messages})))[0]["messages"] == messages
 
@@ -112,7 +112,7 @@ def test_a_system_that_converses_with_a_user_is_a_speaker(tmp_path: Path) -> Non
     "text",
     ["<think>\nHm.\n</think>\n\nYes", '<details type="reasoning" done="true">\nHm.\n</details>\nYes'],
 )
-def test_thoughts_before_an_answer_or_beside_it_are_labels(tmp_path: Path, text: str) -> None:
+def test_thoughts_before_or_beside_answers_are_labels(tmp_path: Path, text: str) -> None:
     messages = [*turns("<think>?", text), {"role": "assistant", "content": "Yes", "reasoning_content": "Hm."}]
     (row,) = read(write(tmp_path / "c.jsonl", lines({"messages": messages})))
     said = {"role": "assistant", "content": "Yes", "thinking": "Hm."}
@@ -127,7 +127,7 @@ def test_parts_of_a_type_yet_unknown_are_attachments(tmp_path: Path) -> None:
     ]
 
 
-def test_tool_calls_in_some_rows_and_empty_lists_in_others(tmp_path: Path) -> None:
+def test_empty_lists_of_tool_calls_are_no_label(tmp_path: Path) -> None:
     rows = [
         {"messages": [{"role": "assistant", "content": "a", "tool_calls": calls}]}
         for calls in ([], [{"id": "x"}], None)
@@ -146,7 +146,7 @@ def test_bare_lists_of_messages(tmp_path: Path, ending: str) -> None:
     assert [row["messages"] for row in read(write(tmp_path / f"one.{ending}", one))] == [messages]
 
 
-def test_messages_with_a_further_key_are_not_taken_for_one_conversation(tmp_path: Path) -> None:
+def test_messages_with_further_keys_are_no_conversation(tmp_path: Path) -> None:
     rows = [{**message, "case": number} for number, message in enumerate(turns("one", "two"))]
     with pytest.raises(ConversationError, match="could not detect the format"):
         read(write(tmp_path / "c.json", rows))
@@ -161,7 +161,7 @@ def test_rows_under_conversations_in_one_object(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["conversation_id", "dialogueId", "thread_id"])
-def test_the_id_of_a_conversation_by_its_usual_names(tmp_path: Path, name: str) -> None:
+def test_conversation_ids_have_several_usual_names(tmp_path: Path, name: str) -> None:
     rows = [{name: "a", "messages": turns("hello")}, {name: "b", "id": "own", "messages": turns("hi")}]
     answer = read(write(tmp_path / "t.jsonl", lines(*rows)))
     assert [row["id"] for row in answer] == ["a", "own"] and answer[1][name] == "b"
@@ -217,7 +217,7 @@ def test_the_answer_beside_the_history_is_said_last(tmp_path: Path, name: str) -
 
 
 @pytest.mark.parametrize("wrap", [dict, lambda said: {"id": "c", "choices": [{"message": said}]}])
-def test_the_answer_to_what_a_tool_returned_is_said_last(tmp_path: Path, wrap: Callable[..., Any]) -> None:
+def test_answers_to_tool_results_come_last(tmp_path: Path, wrap: Callable[..., Any]) -> None:
     call = {"id": "t", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     asks = {"role": "assistant", "content": None, "tool_calls": [call]}
     history = [*turns("Here?"), asks, {"role": "tool", "tool_call_id": "t", "content": "a cake"}]
@@ -232,7 +232,7 @@ def test_the_answer_to_what_a_tool_returned_is_said_last(tmp_path: Path, wrap: C
     assert [message["role"] for message in row["messages"]] == ["user", "assistant"]
 
 
-def test_an_earlier_answer_is_not_said_again_where_the_last_is_missing(tmp_path: Path) -> None:
+def test_earlier_answers_are_not_repeated_for_missing_ones(tmp_path: Path) -> None:
     whole = turns("hi", "hello", "and?")
     rows: list[dict[str, Any]] = [{"session_id": "a", "messages": whole[:1], "response": "hello"}]
     rows.append({"session_id": "a", "messages": whole, "response": None})
@@ -240,7 +240,7 @@ def test_an_earlier_answer_is_not_said_again_where_the_last_is_missing(tmp_path:
     assert row["messages"] == whole
 
 
-def test_snapshots_by_their_id_in_metadata_and_in_a_table(tmp_path: Path) -> None:
+def test_snapshots_are_known_by_ids_in_metadata_and_tables(tmp_path: Path) -> None:
     whole = turns("hi", "hello", "and?", "more")
     for name in ("id", "metadata"):
         rows = [{name: "a" if name == "id" else {"session_id": "a"}, "messages": whole[:length]} for length in (2, 4)]
@@ -251,7 +251,7 @@ def test_snapshots_by_their_id_in_metadata_and_in_a_table(tmp_path: Path) -> Non
     assert read(tmp_path / "log.csv") == [{"id": "a", "messages": whole, "session_id": "a"}]
 
 
-def test_what_only_shares_an_id_stays_apart(tmp_path: Path) -> None:
+def test_unlike_rows_of_one_id_stay_apart(tmp_path: Path) -> None:
     histories = [turns("a", "b"), turns("a", "c", "d"), turns("e"), turns("e", "f")]
     rows = [{"conversation_id": "1", "messages": messages} for messages in histories]
     assert [row["messages"] for row in read(write(tmp_path / "log.jsonl", lines(*rows)))] == [

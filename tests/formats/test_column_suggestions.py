@@ -87,7 +87,7 @@ def test_nested_records(tmp_path: Path) -> None:
     assert len(read_conversations(path, columns=found.layout.columns)) == 3
 
 
-def test_what_holds_no_text_gets_the_way_to_name_columns(tmp_path: Path) -> None:
+def test_files_without_text_get_advice_on_columns(tmp_path: Path) -> None:
     found = layout_of(write(tmp_path / "t.csv", "a,b\n1,2\n"))
     assert found.layout.columns is None
     assert "--columns 'conversation=…,speaker=…,text=…'" in str(found)
@@ -160,7 +160,7 @@ MISLEADING = {
 
 
 @pytest.mark.parametrize("name", UNTIDY)
-def test_what_is_suggested_keeps_both_sides(tmp_path: Path, name: str) -> None:
+def test_suggestions_keep_both_sides(tmp_path: Path, name: str) -> None:
     rows, expected = UNTIDY[name]
     path = records_of(tmp_path / "t.jsonl", rows)
     layout = layout_of(path).layout
@@ -176,19 +176,19 @@ def test_what_is_suggested_keeps_both_sides(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MISLEADING)
-def test_what_misleads_is_not_suggested(tmp_path: Path, name: str) -> None:
+def test_misleading_columns_are_not_suggested(tmp_path: Path, name: str) -> None:
     rows, told = MISLEADING[name]
     answer = layout_of(records_of(tmp_path / "t.jsonl", rows))
     assert answer.layout.columns is None and re.search(told, answer.layout.problem), answer.layout
     assert "--columns" in str(answer) and re.search(told, str(answer))
 
 
-def test_nothing_is_like_a_chat_app_because_it_has_a_timestamp(tmp_path: Path) -> None:
+def test_timestamps_alone_suggest_no_chat_app(tmp_path: Path) -> None:
     answer = layout_of(records_of(tmp_path / "t.jsonl", [{"timestamp": 1717149600 + n, "value": n} for n in range(9)]))
     assert "discord" not in str(answer)
 
 
-def test_a_few_bad_rows_are_skipped_by_the_suggestion(tmp_path: Path) -> None:
+def test_suggestions_skip_a_few_bad_rows(tmp_path: Path) -> None:
     rows = [{"case": n // 4, "author": "ab"[n % 2], "words": q} for n, q in enumerate(ASKED * 4)]
     layout = layout_of(records_of(tmp_path / "t.jsonl", [*rows, {"author": "a", "words": "who knows"}])).layout
     assert layout.skips and layout.columns == Columns("case", "author", "words")
@@ -245,7 +245,7 @@ def test_times_and_durations_are_no_conversations(tmp_path: Path, spent: str) ->
         (["Ticket ID", "Author Type", "Comment", "Requester"], True),  # one of them never changes in a ticket
     ],
 )
-def test_only_what_names_and_values_agree_on_is_sure(tmp_path: Path, header: list[str], sure: bool) -> None:
+def test_names_and_values_must_agree_to_be_sure(tmp_path: Path, header: list[str], sure: bool) -> None:
     also = {"Sender": lambda n: f"person {n % 2}", "Requester": lambda n: f"person {n // 4}"}
     rows: list[list[object]] = [
         [100 + n // 4, "ab"[n % 2], SAID[n % 5], *(also[name](n) for name in header[3:])] for n in range(40)

@@ -34,7 +34,7 @@ def test_a_chat_by_days_and_at_pauses(tmp_path: Path) -> None:
     assert len(read_conversations(path)) == 1
 
 
-def test_labels_are_kept_and_messages_without_a_time_stay(tmp_path: Path) -> None:
+def test_splitting_keeps_labels_and_untimed_messages(tmp_path: Path) -> None:
     path = write(
         tmp_path / "t.jsonl",
         '{"id": "a", "topic": "t", "messages": [{"role": "u", "content": "one"}, '
@@ -47,7 +47,7 @@ def test_labels_are_kept_and_messages_without_a_time_stay(tmp_path: Path) -> Non
     assert first["id"] == "a/2024-05-31" and len(first["messages"]) == 3
 
 
-def test_what_cannot_be_split(tmp_path: Path) -> None:
+def test_unsplittable_chats_and_bad_pauses_are_errors(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", "session_id,speaker,text\na,u,x\n")
     with pytest.raises(ConversationError, match=r"t\.csv:2: no message has a time"):
         read_conversations(path, split_by="day")

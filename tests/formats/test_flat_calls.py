@@ -26,7 +26,7 @@ def _messages(path: Path) -> list[dict[str, str]]:
     return [{"role": message["role"], "content": message["content"]} for message in row["messages"]]
 
 
-def test_questions_and_answers_of_a_session_are_a_conversation(tmp_path: Path) -> None:
+def test_flat_calls_of_a_session_are_joined(tmp_path: Path) -> None:
     questions = ("prompt", "query", "question", "input", "user_message")
     for asked, answered in zip(questions, ("response", "completion", "answer", "output", "assistant_message")):
         rows = [_row(number, asked, answered) for number in (1, 0)]
@@ -40,7 +40,7 @@ def test_questions_and_answers_of_a_session_are_a_conversation(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("repeats", [True, False])
-def test_messages_of_a_session_are_joined_whether_or_not_they_repeat_the_history(tmp_path: Path, repeats: bool) -> None:
+def test_sessions_are_joined_with_and_without_repeated_histories(tmp_path: Path, repeats: bool) -> None:
     said = turns("Where is it?", "There.", "Why?", "So.")
     rows = [
         _row(0, "prompt", "response") | {"messages": said[:1], "response": "There."},
@@ -52,14 +52,14 @@ def test_messages_of_a_session_are_joined_whether_or_not_they_repeat_the_history
     assert _messages(write(tmp_path / "ends.jsonl", lines(*rows))) == said
 
 
-def test_a_call_that_failed_is_counted_and_its_question_kept(tmp_path: Path) -> None:
+def test_failed_calls_are_counted_and_questions_kept(tmp_path: Path) -> None:
     rows = [_row(0, "prompt", "completion"), _row(1, "prompt", "completion", completion=None, status_code=500)]
     (row,) = read(write(tmp_path / "log.jsonl", lines(*rows)))
     assert [message["content"] for message in row["messages"]] == ["Where is it?", "There.", "Why?"]
     assert (row["calls"], row["errors"], row["error"], row["latency"]) == (2, 1, "HTTP 500", pytest.approx(1.0))
 
 
-def test_one_named_as_an_export_names_it_is_a_log_where_it_tells_of_calls(tmp_path: Path) -> None:
+def test_query_and_answer_with_facts_of_calls_are_logs(tmp_path: Path) -> None:
     rows = [_row(n, "query", "answer", conversation_id="s") for n in (0, 1)]
     for row in rows:
         del row["session_id"]

@@ -13,14 +13,14 @@ from turnlens.errors import ConversationError
 
 
 @pytest.mark.parametrize("format", ["sgd", "taskmaster", "self_dialogue"])
-def test_a_record_of_another_layout_lists_found_and_expected(tmp_path: Path, format: str) -> None:
+def test_other_layouts_list_found_and_expected_keys(tmp_path: Path, format: str) -> None:
     ending = "csv" if format == "self_dialogue" else "json"
     text = "alpha,beta\n1,2\n" if ending == "csv" else '[{"alpha": 1, "beta": 2}]'
     with pytest.raises(ConversationError, match=f"found the keys alpha, beta .*{format}' expects "):
         read(write(tmp_path / f"x.{ending}", text), format)
 
 
-def test_each_file_of_a_folder_has_its_own_format(tmp_path: Path) -> None:
+def test_files_of_a_folder_may_differ_in_format(tmp_path: Path) -> None:
     write(tmp_path / "a.csv", "conversation_id,speaker,text\n1,user,hello\n")
     write(tmp_path / "b.jsonl", json.dumps({"id": "2", "messages": turns("hello"), "topic": "t"}))
     assert [row["id"] for row in read(tmp_path)] == ["1", "2"]
@@ -32,7 +32,7 @@ def test_other_json_is_not_taken_for_conversations(tmp_path: Path, content: Any)
         read(write(tmp_path / "x.json", content))
 
 
-def test_an_object_of_many_unknown_keys_lists_some_of_them(tmp_path: Path) -> None:
+def test_objects_of_many_unknown_keys_list_some(tmp_path: Path) -> None:
     path = write(tmp_path / "x.json", {f"key{i:03}": 0 for i in range(300)})
     with pytest.raises(ConversationError, match=r"key018, key019, … \(300 in all\)"):
         read(path)

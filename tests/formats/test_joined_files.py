@@ -29,14 +29,14 @@ def _days(folder: Path, *texts: str) -> Path:
 
 
 @pytest.mark.parametrize("text", _LINES.values(), ids=_LINES)
-def test_a_log_cut_into_files_is_read_as_the_whole(tmp_path: Path, text: str) -> None:
+def test_logs_cut_into_files_are_read_whole(tmp_path: Path, text: str) -> None:
     lines = text.splitlines(keepends=True)
     assert len(lines) > 1
     cut = read_conversations(_days(tmp_path / "cut", *lines)).to_list()
     assert cut == read_conversations(_days(tmp_path / "whole", text)).to_list()
 
 
-def test_numbers_of_all_files_are_added_up_and_the_first_names_the_conversation(tmp_path: Path) -> None:
+def test_numbers_of_all_files_are_added_up(tmp_path: Path) -> None:
     first = _call(1, "Hello", "Hi") + _call(50, "Where is it?", "There")
     goes_on = _call(55, "Where is it?", "There", "Why?", "So", cost=0.25)
     logs = _days(tmp_path / "logs", first, goes_on + _call(58, "Bye", "Bye"))
@@ -47,7 +47,7 @@ def test_numbers_of_all_files_are_added_up_and_the_first_names_the_conversation(
     assert talks["day-1-2"]["calls"] == 2
 
 
-def test_the_store_adds_up_when_the_folder_is_given_again(tmp_path: Path, tiny_encoder_path: Path) -> None:
+def test_the_store_adds_up_when_a_folder_grows(tmp_path: Path, tiny_encoder_path: Path) -> None:
     logs = _days(tmp_path / "logs", _call(50, "Where is it?", "There", session="s"))
     store = ConversationStore.create(tmp_path / "store", logs, encoder=tiny_encoder_path)
     _days(logs, _call(50, "Where is it?", "There", session="s"), _call(59, "Why?", "So", session="s"))
@@ -64,7 +64,7 @@ def test_files_of_other_formats_stay_apart(tmp_path: Path) -> None:
     assert read_conversations(logs)["id"] == ["day-1-1", "chat"]
 
 
-def test_a_bad_row_is_named_by_its_own_file(tmp_path: Path) -> None:
+def test_bad_rows_are_named_by_their_file(tmp_path: Path) -> None:
     logs = _days(tmp_path / "logs", _call(1, "Hello", "Hi"), _call(2, "Why?", "So") + "{\n")
     with pytest.raises(ConversationError, match=r"day-2\.jsonl:2: malformed JSON"):
         read_conversations(logs)

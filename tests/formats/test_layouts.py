@@ -33,7 +33,7 @@ def _messages(path: Path) -> list[list[Any]]:
     return [row["messages"] for row in read(path)]
 
 
-def test_every_format_has_a_sample_and_each_is_detected(paths: list[tuple[str, Path]], tmp_path: Path) -> None:
+def test_every_sample_is_detected_in_every_packing(paths: list[tuple[str, Path]], tmp_path: Path) -> None:
     assert {format for format, _ in paths} == set(FORMATS)
     for format, path in paths:
         assert detect_format(Source(path)).name == format, path
@@ -47,7 +47,7 @@ def test_every_format_has_a_sample_and_each_is_detected(paths: list[tuple[str, P
             assert detect_format(Source(spooled)).name == format, path
 
 
-def test_a_folder_of_all_layouts_is_read_like_its_files(paths: list[tuple[str, Path]], tmp_path: Path) -> None:
+def test_a_folder_reads_like_its_files(paths: list[tuple[str, Path]], tmp_path: Path) -> None:
     expected, logs = [], set()
     for number, (format, path) in enumerate(paths):
         rows = _messages(path)

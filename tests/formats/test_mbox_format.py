@@ -76,7 +76,7 @@ def test_hostile_headers_are_passed_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sender", ["(" * 5_000, "(" * 200_000 + "a@b.c", "a:" * 5_000, "<" * 100_000, ","])
-def test_a_sender_that_cannot_be_read_is_one_error(tmp_path: Path, sender: str) -> None:
+def test_unreadable_senders_are_one_error(tmp_path: Path, sender: str) -> None:
     mails = "".join(f"From x Wed May  1 10:00:00 2024\nFrom: {name}\n\nHello\n\n" for name in ("a@b.c", sender))
     path = write(tmp_path / "a.mbox", mails)
     with pytest.raises(ConversationError, match=r"a\.mbox:2: an e-mail has no sender in 'From' that can be read"):
@@ -102,7 +102,7 @@ OUTLOOK = "Yes.\n\n________________________________\nVon: Ann\nGesendet: Mai\nAn
         ("one\n---\ntwo: x\nthree", "one\n---\ntwo: x\nthree"),
     ],
 )
-def test_what_a_reply_repeats_is_left_out(text: str, own: str) -> None:
+def test_quoted_mail_and_signatures_are_left_out(text: str, own: str) -> None:
     assert own_text(text) == own
     assert own_text(text.replace("\n", "\r\n")).replace("\r\n", "\n") == own
 

@@ -41,7 +41,7 @@ def test_the_columns_of_a_table(tmp_path: Path) -> None:
     assert convert_conversations(path, output=tmp_path / "out.jsonl", columns=TICKETS) == 2
 
 
-def test_columns_that_are_not_named_are_found_by_their_usual_names(tmp_path: Path) -> None:
+def test_unnamed_columns_are_found_by_usual_names(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", "session_id,speaker,Frage,turn\na,u,two,2\na,b,one,1\n")
     assert texts(read(path, "text=Frage")[0]) == ["one", "two"]
 
@@ -108,7 +108,7 @@ def test_dates_that_could_be_either_are_told(tmp_path: Path, caplog: pytest.LogC
     assert "02/03/2024 are read as month, day, year" in caplog.text
 
 
-def test_ids_that_are_no_numbers_keep_the_order_of_the_file(tmp_path: Path) -> None:
+def test_ids_without_numbers_keep_the_file_order(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", "session_id,speaker,text,message_id\na,u,one,m9\na,u,two,m10\n")
     assert texts(read_conversations(path)[0]) == ["one", "two"]
     path = write(tmp_path / "n.csv", "session_id,speaker,text,message_id\na,u,two,10\na,u,one,9\n")
@@ -130,7 +130,7 @@ def test_ids_that_are_no_numbers_keep_the_order_of_the_file(tmp_path: Path) -> N
         ("session_id,speaker,t,d\n1,u,x,13/01/2024\n1,u,x,01/13/2024\n", "text=t,time=d", "the other way round"),
     ],
 )
-def test_what_cannot_be_told_is_one_error(tmp_path: Path, table: str, columns: str, problem: str) -> None:
+def test_unclear_columns_are_one_error(tmp_path: Path, table: str, columns: str, problem: str) -> None:
     with pytest.raises(ConversationError, match=problem):
         read(write(tmp_path / "t.csv", table), columns or Columns())
 
@@ -171,7 +171,7 @@ def test_columns_are_for_tables(tmp_path: Path) -> None:
         ({"log": [{"text": ["x"], "from": "a"}]}, "expected text in the column 'text'"),
     ],
 )
-def test_bad_nested_records_are_one_error_with_their_line(tmp_path: Path, row: Any, problem: str) -> None:
+def test_bad_nested_records_are_errors_with_lines(tmp_path: Path, row: Any, problem: str) -> None:
     good = {"log": [{"text": "x", "from": "a"}]}
     path = write(tmp_path / "t.jsonl", f"{json.dumps(good)}\n{json.dumps(row)}\n")
     with pytest.raises(ConversationError, match=problem) as caught:

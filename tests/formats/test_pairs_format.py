@@ -31,7 +31,7 @@ def test_a_pair_is_two_messages(tmp_path: Path, row: dict[str, Any]) -> None:
     ]
 
 
-def test_what_an_instruction_is_about_follows_it(tmp_path: Path) -> None:
+def test_the_input_follows_its_instruction(tmp_path: Path) -> None:
     row = {"instruction": "Translate.", "input": NIHAO, "output": HELLO, "rejected": "no"}
     (read_row,) = read(write(tmp_path / "p.jsonl", lines(row)))
     assert read_row["messages"] == turns(f"Translate.\n\n{NIHAO}", HELLO)

@@ -181,7 +181,7 @@ _BY_CLAUDE_CODE = {
 }
 
 
-def test_what_claude_code_writes_in_the_name_of_the_user(tmp_path: Path) -> None:
+def test_text_by_claude_code_is_a_notice(tmp_path: Path) -> None:
     row = {"type": "user", "sessionId": "s", "uuid": "u", "timestamp": "2026-01-01T00:00:00Z"}
     texts = [{**row, "message": {"role": "user", "content": text}} for text in _BY_CLAUDE_CODE]
     summary = {**row, "isCompactSummary": True, "message": {"role": "user", "content": "Continued …"}}
@@ -237,7 +237,7 @@ def test_calls_of_a_page_stay_apart(tmp_path: Path) -> None:
     assert len(read(write(tmp_path / "pages.jsonl", lines({"data": calls}, {"data": [other]})))) == 3
 
 
-def test_a_spend_log_without_prompts_says_how_to_keep_them(tmp_path: Path) -> None:
+def test_spend_logs_without_prompts_get_advice(tmp_path: Path) -> None:
     path = write(tmp_path / "spend.jsonl", lines({**_SPEND, "proxy_server_request": "{}"}))
     with pytest.raises(ValueError, match="store_prompts_in_spend_logs"):
         read(path)
@@ -273,7 +273,7 @@ def test_messages_and_scores_in_events(tmp_path: Path, span: dict[str, Any]) -> 
     assert row.get("score_faithful") == (0.5 if "evaluation" in str(span["events"]) else None)
 
 
-def test_what_is_told_in_a_request_is_never_said(tmp_path: Path) -> None:
+def test_instructions_in_requests_are_no_messages(tmp_path: Path) -> None:
     sent = [*_SENT, {"role": "developer", "content": "Be brief."}]
     call = {"request": {"model": "m", "messages": sent}, "response": {"choices": [{"message": {"content": ANSWERED}}]}}
     (row,) = read(write(tmp_path / "calls.jsonl", lines(call)))
@@ -283,7 +283,7 @@ def test_what_is_told_in_a_request_is_never_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["otel logs", "otel events as text", "langfuse export", "chat completions"])
-def test_what_is_delivered_twice_counts_once(tmp_path: Path, name: str) -> None:
+def test_records_delivered_twice_count_once(tmp_path: Path, name: str) -> None:
     from call_logs import LOGS
     from traces import TRACES
 

@@ -40,14 +40,14 @@ def test_a_sidecar_named_directly_or_alone_is_read(tmp_path: Path) -> None:
         read(alone.parent)
 
 
-def test_other_files_in_a_folder_are_still_an_error(tmp_path: Path) -> None:
+def test_other_files_in_folders_are_errors(tmp_path: Path) -> None:
     write(tmp_path / "data.json", multiwoz_file())
     write(tmp_path / "mistake.json", {"alpha": 1})
     with pytest.raises(ConversationError, match=r"mistake\.json: could not detect the format"):
         read(tmp_path)
 
 
-def test_what_assistants_export_beside_conversations(tmp_path: Path) -> None:
+def test_sidecars_of_assistants_are_passed_over(tmp_path: Path) -> None:
     write(tmp_path / "chatgpt" / "conversations.json", CHATGPT)
     write(tmp_path / "chatgpt" / "user.json", {"email": "a@b.c"})
     write(tmp_path / "chatgpt" / "message_feedback.json", [{"rating": "thumbs_up"}])
@@ -58,7 +58,7 @@ def test_what_assistants_export_beside_conversations(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shown_by", ["modules.json", "run.json"])
-def test_models_and_unfinished_runs_in_a_folder_are_passed_over(
+def test_models_and_unfinished_runs_are_passed_over(
     tmp_path: Path, shown_by: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     write(tmp_path / "chats.jsonl", json.dumps({"id": "1", "messages": turns("hello")}))

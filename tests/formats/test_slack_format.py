@@ -16,7 +16,7 @@ def said(folder: Path) -> dict[str, list[tuple[str, str]]]:
     return {row["id"]: [(m["role"], m["content"]) for m in row["messages"]] for row in read(folder)}
 
 
-def test_threads_go_on_over_days_and_other_messages_are_conversations_of_a_day(tmp_path: Path) -> None:
+def test_threads_span_days_and_other_messages_are_daily(tmp_path: Path) -> None:
     export = write_slack_export(tmp_path / "export")
     expected = {
         "general/2023-11-14": [("Änn", ""), ("Änn", "Who? @بن & you 🙂")],

@@ -95,7 +95,7 @@ def test_a_call_inside_another_counts_once(tmp_path: Path) -> None:
     _check(row)
 
 
-def test_traces_without_a_session_are_joined_by_their_history(tmp_path: Path) -> None:
+def test_traces_without_sessions_are_joined_by_history(tmp_path: Path) -> None:
     spans = [{**row, "sessionId": None} for row in langfuse_observations()]
     (row,) = read(write(tmp_path / "o.json", spans))
     assert [(message["role"], message["content"]) for message in row["messages"]] == SAID

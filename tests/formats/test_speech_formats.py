@@ -94,7 +94,7 @@ def test_transcript(tmp_path: Path) -> None:
     ]
 
 
-def test_a_line_that_only_looks_like_a_name_goes_on(tmp_path: Path) -> None:
+def test_lines_like_names_continue_the_message(tmp_path: Path) -> None:
     (row,) = read(
         write(tmp_path / "a.txt", "Ann: I live here\nAddress: Long Road\nhttps://a.b\nBen: fine\nAnn: ok\nBen: bye")
     )

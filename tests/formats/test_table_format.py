@@ -31,13 +31,13 @@ def test_table_gathers_scattered_rows_in_file_order(tmp_path: Path) -> None:
         ("timestamp", ["2024-05-02T10:00:00+02:00", "2024-05-02T07:59:00Z", "2024-05-01"]),
     ],
 )
-def test_table_orders_numbers_as_numbers_and_times_as_times(tmp_path: Path, order: str, moments: list[str]) -> None:
+def test_tables_order_numbers_and_times_by_value(tmp_path: Path, order: str, moments: list[str]) -> None:
     rows = "".join(f"c,s,{text},{moment}\n" for text, moment in zip("321", moments))
     (row,) = read(write(tmp_path / "t.csv", f"conversationId,from,text,{order}\n{rows}"))
     assert [message["content"] for message in row["messages"]] == ["1", "2", "3"]
 
 
-def test_a_message_whose_cell_of_the_time_is_empty_stays_behind_the_one_before_it(tmp_path: Path) -> None:
+def test_messages_without_a_time_stay_behind_their_predecessor(tmp_path: Path) -> None:
     said = ["c,s,b,2024-05-02 10:00", "c,s,c, ", "c,s,a,2024-05-01 10:00", "d,s,x,", "d,s,y,"]
     timed, untimed = read(write(tmp_path / "t.csv", "\n".join(["chat_id,from,text,time", *said])))
     days = {message["content"]: message.get("time", "")[:10] for message in timed["messages"]}
@@ -60,7 +60,7 @@ def test_a_row_for_colleagues_alone_is_a_note(tmp_path: Path, name: str, note: s
     assert [message["content"] for message in row["messages"]] == ["one", "two"]  # says nothing of single messages
 
 
-def test_what_our_tables_mark_for_spreadsheets_is_read_as_it_was_said(tmp_path: Path) -> None:
+def test_marks_against_formulas_are_taken_off(tmp_path: Path) -> None:
     texts = ["=1+1", "+49 30", "- one", "@ann", "'tis", "it's = me", "'"]
     table = pa.table({"chat_id": ["c"] * len(texts), "from": ["s"] * len(texts), "text": texts})
     write_table(table, tmp_path / "t.csv")
@@ -79,7 +79,7 @@ def test_blanks_around_labels_make_no_other_label(tmp_path: Path, ending: str) -
     assert row == {"id": "c", "messages": [{"role": "s", "content": "Hi"}] * 3, "topic": "lost card"}
 
 
-def test_table_columns_constant_in_every_conversation_are_its_labels(tmp_path: Path) -> None:
+def test_constant_columns_are_labels_of_the_conversation(tmp_path: Path) -> None:
     text = (
         "session_id\tspeaker\ttext\ttopic\tintent\n"
         "1\tu\thello\tbooks\tgreet\n1\ta\thi\tbooks\t\n2\tu\tbye\tfilms\tpart\n3\tu\tyes\t\tagree\n"
@@ -98,7 +98,7 @@ def test_table_columns_constant_in_every_conversation_are_its_labels(tmp_path: P
     ]
 
 
-def test_table_as_jsonl_parquet_and_csv_with_quotes_and_line_breaks(tmp_path: Path) -> None:
+def test_tables_are_alike_in_jsonl_parquet_and_csv(tmp_path: Path) -> None:
     rows = [
         {"chat_id": 7, "author": "ann", "content": 'she said "yes,\nperhaps"', "score": 1.5},
         {"chat_id": 7, "author": "bob", "content": "né", "score": 1.5},
@@ -137,7 +137,7 @@ def test_bad_table_rows(tmp_path: Path, bad: bytes, problem: str) -> None:
     assert "good" in [row["id"] for row in read(path, on_error="skip")]
 
 
-def test_a_table_with_other_column_names_lists_found_and_expected(tmp_path: Path) -> None:
+def test_unknown_columns_are_listed_with_expected_ones(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", "who,what,where\na,b,c\n")
     with pytest.raises(
         ConversationError,
@@ -152,7 +152,7 @@ def test_a_quote_that_is_never_closed(tmp_path: Path) -> None:
         read(path)
 
 
-def test_blank_rows_are_passed_over_and_incomplete_ones_are_not(tmp_path: Path) -> None:
+def test_blank_rows_are_passed_over_unlike_incomplete_ones(tmp_path: Path) -> None:
     text = "conversation_id,speaker,text\n,,\na,user,one\n , ,\t\n,\na,bot,two\n\n,,\n"
     (row,) = read(write(tmp_path / "t.csv", text))
     assert [message["content"] for message in row["messages"]] == ["one", "two"]
@@ -160,7 +160,7 @@ def test_blank_rows_are_passed_over_and_incomplete_ones_are_not(tmp_path: Path) 
         read(write(tmp_path / "t.csv", "conversation_id,speaker,text\na,user,one\n,user,two\n"))
 
 
-def test_the_markup_of_help_desks_is_read_as_text_and_code_stays(tmp_path: Path) -> None:
+def test_markup_is_read_as_text_and_code_stays(tmp_path: Path) -> None:
     texts = {
         "my card&nbsp;&amp; my pin<br/>are gone": "my card & my pin\nare gone",
         "<p>It&#39;s <b>late</b></p><p>Bye</p>": "It's late\n\nBye",

@@ -44,7 +44,7 @@ def test_long_texts_in_utf_16_without_a_mark(tmp_path: Path) -> None:
         assert ending_of(path.read_bytes()) == ".jsonl"
 
 
-def test_a_file_that_is_cut_off_within_a_character(tmp_path: Path) -> None:
+def test_files_cut_off_within_a_character_are_errors(tmp_path: Path) -> None:
     path = tmp_path / "c.csv"
     path.write_bytes(TABLE.encode("utf-16")[:-1])
     with pytest.raises(ConversationError, match="not UTF-8 text"):
@@ -71,7 +71,7 @@ OLDER = [
 ]
 
 
-def test_what_older_programs_saved_is_decoded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_older_encodings_are_decoded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     for number, (encoding, text) in enumerate(OLDER):
         rows = f"1\tuser\t{'hello ' * 220}\n" * 70 + f"2\tuser\t{text}\n"
         raw = f"conversation_id\tspeaker\ttext\n{rows}".encode(encoding)
@@ -104,7 +104,7 @@ def test_damaged_bytes_are_no_encoding(tmp_path: Path) -> None:
         assert [row["messages"][0]["content"] for row in read(path, on_error="skip")] == ["é你", "ok"]
 
 
-def test_what_is_binary_is_refused(tmp_path: Path) -> None:
+def test_binary_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(bytes(range(256)) * 100)
     with pytest.raises(ConversationError):

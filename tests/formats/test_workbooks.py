@@ -37,7 +37,7 @@ def workbook(path: Path, *sheets: Iterable[list[Any]], hidden: int | None = None
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_workbook_is_read_as_the_table_it_is(tmp_path: Path, packed: bool) -> None:
+def test_workbooks_are_read_as_tables(tmp_path: Path, packed: bool) -> None:
     path = workbook(tmp_path / "t.xlsx", [[], HEADER, *ROWS])
     if packed:
         data = gzip.compress(path.read_bytes())
@@ -51,7 +51,7 @@ def test_a_workbook_is_read_as_the_table_it_is(tmp_path: Path, packed: bool) -> 
     assert read(path) == [{"id": "7", "messages": said, "Paid": "2.5"}, {"id": "8", "messages": later}]
 
 
-def test_a_day_and_a_time_of_day_in_two_columns(tmp_path: Path) -> None:
+def test_days_and_times_may_have_two_columns(tmp_path: Path) -> None:
     rows = [["chat_id", "from", "text", "date", "time"], ["a", "u", "hi", date(2024, 5, 31), time(10, 30)]]
     assert read(workbook(tmp_path / "t.xlsx", rows))[0]["messages"][0]["time"] == "2024-05-31T10:30:00"
 
@@ -62,7 +62,7 @@ def test_the_first_visible_sheet_that_holds_something(tmp_path: Path, caplog: py
     assert "read the sheet 'Sheet 2'; not read: 'Sheet 3'" in caplog.text
 
 
-def test_titles_and_groups_of_columns_above_the_header_are_passed_over(tmp_path: Path) -> None:
+def test_titles_above_the_header_are_passed_over(tmp_path: Path) -> None:
     titles = [["Conversations of March"], [], ["Ticket", None, "Message"]]
     plain = read(workbook(tmp_path / "plain.xlsx", [HEADER, *ROWS]))
     titled = read(workbook(tmp_path / "titled.xlsx", [*titles, HEADER, *ROWS]))
@@ -71,7 +71,7 @@ def test_titles_and_groups_of_columns_above_the_header_are_passed_over(tmp_path:
     assert [row["id"] for row in read(workbook(tmp_path / "indexed.xlsx", indexed))] == ["7", "8"]
 
 
-def test_cells_merged_downwards_hold_their_value_in_each_row(tmp_path: Path) -> None:
+def test_merged_cells_fill_each_of_their_rows(tmp_path: Path) -> None:
     book = Workbook()
     sheet = book.active
     for row in [["Ticket", "Message"], [None, "Author", "Text"], [7, "ann", "a"], [None, "ben", "b"], [8, "ann", "c"]]:
@@ -111,7 +111,7 @@ def test_a_workbook_of_unknown_layout_gets_its_columns(tmp_path: Path) -> None:
         read(write(tmp_path / "u.xlsx", "x"), "table")
 
 
-def test_a_workbook_without_its_first_part_is_no_error_of_the_disk(tmp_path: Path) -> None:
+def test_workbooks_without_their_first_part_are_bad_files(tmp_path: Path) -> None:
     path = workbook(tmp_path / "t.xlsx", [HEADER, *ROWS])
     with zipfile.ZipFile(path) as parts:
         types = parts.getinfo("[Content_Types].xml").header_offset
@@ -144,7 +144,7 @@ def unpacked(path: Path, strings: str, rows: str = "") -> Path:
     ],
     ids=["string", "row", "number", "tag"],
 )
-def test_a_workbook_that_takes_far_more_than_its_size_is_refused(tmp_path: Path, strings: str, rows: str) -> None:
+def test_workbooks_that_expand_in_memory_are_refused(tmp_path: Path, strings: str, rows: str) -> None:
     path = unpacked(tmp_path / "bomb.xlsx", strings, rows)
     assert path.stat().st_size < 20_000
     with pytest.raises(ConversationError, match="not a readable Excel workbook"):
