@@ -15,7 +15,7 @@ import datasets
 
 from turnlens._utils.text_values import strict_json
 from turnlens.data.conversation_files import write_arrow
-from turnlens.data.conversation_reader import SkippedRows, read_rows
+from turnlens.data.conversation_reader import SkippedRows, read_files
 from turnlens.data.conversations import iterate_conversations
 from turnlens.data.inspection import Inspection
 from turnlens.data.personal.redaction import Redaction
@@ -40,7 +40,7 @@ def check_reading(path: Path, format: str = "auto", columns: str | None = None) 
                 format=format, on_error=on_error, columns=columns, redact="all" if on_error == "skip" else None
             )
             try:
-                rows = list(read_rows([path], options, SkippedRows(on_error)))
+                rows = list(read_files([path], options, SkippedRows(on_error)))
             except ConversationError as error:
                 assert str(path) in error.where, error
                 rows = []

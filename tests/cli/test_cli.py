@@ -147,12 +147,12 @@ import os, signal, sys
 from turnlens.cli.main import main
 from turnlens.data import conversations
 
-def read_rows(*_):
+def read_files(*_):
     yield {"id": "a", "messages": []}
     os.kill(os.getpid(), signal.SIGTERM)
     yield {"id": "b", "messages": []}
 
-conversations.read_rows = read_rows
+conversations.read_files = read_files
 main()
 """
 
