@@ -119,9 +119,9 @@ def basis_of(store: turnlens.ConversationStore) -> Basis:
 def test_groups_are_of_messages_that_are_answered_alike_and_so_are_labels(
     tmp_path: Path, tiny_encoder: SentenceTransformer
 ) -> None:
-    store = turnlens.ConversationStore.create(tmp_path / "talks", talks(300), encoder=tiny_encoder)
+    store = turnlens.ConversationStore.create(tmp_path / "talks", talks(180), encoder=tiny_encoder)
     found = turnlens.cluster(store, role="user").to_pandas()
-    labelled = label(talks(60, start=300), groups=store).to_pandas()
+    labelled = label(talks(60, start=180), groups=store).to_pandas()
     for table in (found, labelled):
         asked = table[(table["role"] == "user") & table["group"].notna()]
         number = asked["id"].str.removeprefix("talk-").astype(int)
@@ -133,14 +133,14 @@ def test_groups_are_of_messages_that_are_answered_alike_and_so_are_labels(
 
 
 def test_macros_say_nothing_about_what_they_answer(tmp_path: Path, tiny_encoder: SentenceTransformer) -> None:
-    rows = talks(300)
+    rows = talks(100)
     for row in rows:
         row["messages"][1]["content"] = row["messages"][1]["content"].split()[0]
     assert basis_of(turnlens.ConversationStore.create(tmp_path / "macros", rows, encoder=tiny_encoder)).answers is None
 
 
 def test_a_growing_store_keeps_what_its_answers_taught(tmp_path: Path, tiny_encoder: SentenceTransformer) -> None:
-    store = turnlens.ConversationStore.create(tmp_path / "talks", talks(150), encoder=tiny_encoder)
+    store = turnlens.ConversationStore.create(tmp_path / "talks", talks(80), encoder=tiny_encoder)
 
     def weights() -> np.ndarray:
         guess = basis_of(store).answers
@@ -148,7 +148,7 @@ def test_a_growing_store_keeps_what_its_answers_taught(tmp_path: Path, tiny_enco
         return guess.weights
 
     before = weights()
-    store.add(talks(20, start=150))
+    store.add(talks(10, start=80))
     assert (weights() == before).all()
-    store.add(talks(200, start=170))
+    store.add(talks(90, start=90))
     assert (weights() != before).any()

@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sentence_transformers import SentenceTransformer
 
 import turnlens
 from tests.page.counting import newcombe
-from turnlens.report import GroupSettings, build_report
+from tests.report.talks import talks
+from turnlens.report import Groups, GroupSettings, build_report
 
 pytest.importorskip("lancedb")
 pytest.importorskip("graspologic_native")
 
-SUBJECTS = ("card", "flight", "pizza")
+ROWS = talks(36)
 
 
 @pytest.fixture(scope="module")
-def rows() -> list[dict[str, Any]]:
-    """Conversations about one subject each, whose texts all differ."""
-    talks = []
-    for number in range(36):
-        subject = SUBJECTS[number % 3]
-        texts = [f"{subject} {subject} {subject} {number} {turn}" for turn in range(4)]
-        messages = [{"role": ("user", "bot")[turn % 2], "content": text} for turn, text in enumerate(texts)]
-        talks.append({"id": f"talk-{number}", "messages": messages})
-    return talks
+def groups(tiny_encoder_path: Path) -> Groups:
+    return turnlens.cluster(ROWS, encoder=tiny_encoder_path)
 
 
-def test_the_groups_of_messages_are_a_table(rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer) -> None:
-    groups = turnlens.cluster(rows, encoder=tiny_encoder)
+def test_the_groups_of_messages_are_a_table(groups: Groups) -> None:
     table = groups.to_pandas()
     columns = ["id", "turn", "role", "text", "time", "group", "group_name", "coarse_group", "coarse_group_name"]
     assert list(table.columns[:9]) == columns
@@ -112,26 +105,39 @@ def test_messages_have_every_number_that_is_a_label(tiny_encoder: SentenceTransf
                 for turn, role in enumerate(("user", "bot"))
             ],
         }
-        for number in range(210)  # more values than can be chosen from
+        for number in range(202)  # more values than can be chosen from
     ]
     table = turnlens.cluster(rows, encoder=tiny_encoder).to_pandas()
     assert table["cost"].tolist() == [float(row["id"]) + 0.5 for row in rows for _ in row["messages"]]
     assert table["letters"].tolist() == [message["letters"] for row in rows for message in row["messages"]]
 
 
-def test_a_store_keeps_its_groups(
-    rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer, tmp_path: Path
-) -> None:
-    store = turnlens.ConversationStore.create(tmp_path / "talks", rows, encoder=tiny_encoder)
+def test_a_store_keeps_its_groups(store: turnlens.ConversationStore, tiny_encoder_path: Path) -> None:
     of_store = turnlens.cluster(store, level="conversation").to_pandas()
-    of_folder = turnlens.cluster(tmp_path / "talks", encoder=tiny_encoder, level="conversation").to_pandas()
+    of_folder = turnlens.cluster(store.path, encoder=tiny_encoder_path, level="conversation").to_pandas()
     assert len(of_store) == 36 and of_store.equals(of_folder)
 
 
-def test_granularity_is_a_word_or_a_number(
-    rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer, tmp_path: Path
-) -> None:
-    store = turnlens.ConversationStore.create(tmp_path / "talks", rows, encoder=tiny_encoder)
+def test_conversations_in_memory_have_the_table_of_a_store(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
+    store = turnlens.ConversationStore.create(tmp_path / "talks", ROWS, encoder=tiny_encoder)
+    groups, of_store = turnlens.cluster(ROWS, encoder=tiny_encoder), turnlens.cluster(store)
+    assert groups.to_pandas().equals(of_store.to_pandas())
+    assert groups.summary().equals(of_store.summary())
+    assert groups.report.numbers.keys() == of_store.report.numbers.keys()
+    messages = [(row["id"], message) for row in ROWS for message in row["messages"]]
+    frame = pd.DataFrame([{"conversation_id": id, "role": own["role"], "text": own["content"]} for id, own in messages])
+    columns = ["id", "turn", "role", "text", "group", "group_name", "coarse_group", "coarse_group_name"]
+    of_frame = turnlens.cluster(frame, encoder=tiny_encoder).to_pandas()
+    assert of_frame[columns].equals(of_store.to_pandas()[columns])
+
+
+def test_the_last_of_conversations_with_one_id_counts(tiny_encoder_path: Path) -> None:
+    changed = {**ROWS[1], "messages": [{"role": "user", "content": "something else"}]}
+    table = turnlens.cluster([*ROWS, changed], encoder=tiny_encoder_path).to_pandas()
+    assert table["text"][table["id"] == ROWS[1]["id"]].tolist() == ["something else"] and len(table) == 35 * 4 + 1
+
+
+def test_granularity_is_a_word_or_a_number(store: turnlens.ConversationStore) -> None:
     coarse, fine, three = (
         turnlens.cluster(store, role="user", granularity=granularity)  # type: ignore[arg-type]
         for granularity in ("coarse", "fine", 3)
@@ -140,16 +146,12 @@ def test_granularity_is_a_word_or_a_number(
     assert abs(sum(group.opening for group in three.groups) - 3) <= 1
 
 
-def test_an_unknown_level_is_refused(rows: list[dict[str, Any]]) -> None:
+def test_an_unknown_level_is_refused() -> None:
     with pytest.raises(ValueError, match="level must be 'message' or 'conversation', got 'dialogue'"):
-        turnlens.cluster(rows, level="dialogue")  # type: ignore[arg-type]
+        turnlens.cluster(ROWS, level="dialogue")  # type: ignore[arg-type]
 
 
-def test_the_map_is_made_for_those_who_look_and_stays(
-    rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer, tmp_path: Path
-) -> None:
-    store = turnlens.ConversationStore.create(tmp_path / "talks", rows, encoder=tiny_encoder)
-    groups = turnlens.cluster(store)
+def test_the_map_is_made_for_those_who_look_and_stays(groups: Groups, store: turnlens.ConversationStore) -> None:
     assert not groups.report.has_map
     report = build_report(store)
     assert report.has_map and np.abs(report.messages["x"]).max() <= 1

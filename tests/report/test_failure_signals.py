@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 pytest.importorskip("lancedb", reason="needs the extra store")
 
-from tests.report.test_askers import corpus
+from tests.report.test_speakers import corpus
 from turnlens.report.failure_signals import signals
 
 SPOKEN = corpus("user agent user", "user user agent", "user agent user agent")

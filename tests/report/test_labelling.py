@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -142,9 +143,13 @@ def test_groups_need_their_encoder(
         label(talks(0, 1), groups=tmp_path)
 
 
-def test_erased_texts_leave_no_vectors(tiny_encoder_path: Path, tmp_path: Path) -> None:
-    store = turnlens.ConversationStore.create(tmp_path / "talks", talks(0, 36), encoder=tiny_encoder_path)
-    turnlens.cluster(store)
+@pytest.fixture
+def copied(store: turnlens.ConversationStore, tmp_path: Path) -> turnlens.ConversationStore:
+    return turnlens.ConversationStore.open(shutil.copytree(store.path, tmp_path / "talks"))
+
+
+def test_erased_texts_leave_no_vectors(copied: turnlens.ConversationStore) -> None:
+    store = copied
     store.erase(["talk-0"])
     with pytest.raises(ValueError, match="does not hold the vectors that groups were fitted to"):
         Labeller.of(store)
@@ -152,8 +157,8 @@ def test_erased_texts_leave_no_vectors(tiny_encoder_path: Path, tmp_path: Path) 
     Labeller.of(store)
 
 
-def test_groups_take_the_names_of_seeds(tiny_encoder_path: Path, tmp_path: Path) -> None:
-    store = turnlens.ConversationStore.create(tmp_path / "talks", talks(0, 36), encoder=tiny_encoder_path)
+def test_groups_take_the_names_of_seeds(copied: turnlens.ConversationStore) -> None:
+    store = copied
     seeds = {"About cards": ["card card card 100 0", "card card card 101 2"], "Flights": "flight flight flight 102 0"}
     before = turnlens.cluster(store)
     groups = turnlens.cluster(store, seeds=seeds)

@@ -16,51 +16,20 @@ from sentence_transformers import SentenceTransformer
 pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 pytest.importorskip("lancedb", reason="needs the extra store")
 
+from tests.report.talks import SETTINGS, SUBJECTS, fine, talks
 from turnlens.encoders.reply_head import ReplyHead
 from turnlens.groups.group_model import read_models
 from turnlens.page import write_report
 from turnlens.page.live_report import LiveReport
-from turnlens.report import GroupSettings, Report, build_report
+from turnlens.report import Report, build_report
 from turnlens.report import group_edits as edits
 from turnlens.report import surprise as measuring_surprise
 from turnlens.store import ConversationStore
 from turnlens.training import reply_head
 from turnlens.training.recipes.reply_head import ReplyHeadRecipe
 
-SUBJECTS = ("card", "flight", "pizza")
-SETTINGS = GroupSettings(neighbours=8)
 
-
-def talks(count: int, subjects: tuple[str, ...] = SUBJECTS, start: int = 0) -> list[dict[str, Any]]:
-    """Conversations about one subject each, whose texts all differ."""
-    rows = []
-    for number in range(start, start + count):
-        subject = subjects[number % len(subjects)]
-        said = [f"{subject} {subject} {subject} {number} {turn}" for turn in range(4)]
-        messages = [{"role": ("user", "bot")[turn % 2], "content": text} for turn, text in enumerate(said)]
-        messages[0] |= {"time": 1_700_000_000 + number, "intent": subject, "mood": None}
-        rows.append({"id": f"talk-{number}", "messages": messages, "subject": subject, "tags": ["b", "a"], "n": number})
-    return rows
-
-
-@pytest.fixture
-def store(tmp_path: Path, tiny_encoder: SentenceTransformer) -> ConversationStore:
-    opened = ConversationStore.open(tmp_path / "talks", encoder=tiny_encoder)
-    opened.add(talks(36))
-    return opened
-
-
-@pytest.fixture
-def build(store: ConversationStore) -> Callable[..., Report]:
-    return lambda **further: build_report(store, settings=SETTINGS, **further)
-
-
-def fine(report: Report, kind: str = "message") -> list[Any]:
-    return [group for group in report.groups[kind] if group.level == 1]
-
-
-def test_a_report_holds_every_message_in_its_place(build: Callable[..., Report]) -> None:
-    report = build()
+def test_a_report_holds_every_message_in_its_place(report: Report) -> None:
     given = {row["id"]: row for row in talks(36)}
     assert set(report.ids) == set(given) and len(report.texts) == 36 * 4
     messages, conversations = report.messages, report.conversations
@@ -78,8 +47,7 @@ def test_a_report_holds_every_message_in_its_place(build: Callable[..., Report])
     assert report.surprise is None and np.isnan(messages["surprise"]).all()
 
 
-def test_groups_are_whole_and_named_after_what_they_say(build: Callable[..., Report]) -> None:
-    report = build()
+def test_groups_are_whole_and_named_after_their_texts(report: Report) -> None:
     groups = {group.id: group for group in report.groups["message"]}
     of_message = report.messages["group"]
     for group in groups.values():
@@ -95,21 +63,23 @@ def test_groups_are_whole_and_named_after_what_they_say(build: Callable[..., Rep
     assert any(subject in group.name for group in fine(report) for subject in SUBJECTS)
 
 
-def test_the_same_store_gives_the_same_report_and_a_former_one_saves_the_work(build: Callable[..., Report]) -> None:
-    first = build()
-    again, quick = build(), build(former=first)
-    for report in (again, quick):
-        assert report.groups == first.groups
-        for name, values in first.messages.items():
-            assert np.array_equal(values, report.messages[name], equal_nan=values.dtype.kind == "f"), name
-    assert quick.neighbours["message"] is first.neighbours["message"]
+def test_the_same_data_gives_the_same_report(store: ConversationStore, report: Report) -> None:
+    for name in ("groups.safetensors", "report.safetensors"):
+        (store.path / name).unlink()
+    anew = build_report(store, settings=SETTINGS)
+    quick = build_report(store, settings=SETTINGS, former=anew)
+    for other in (anew, quick):
+        assert other.groups == report.groups
+        for name, values in report.messages.items():
+            assert np.array_equal(values, other.messages[name], equal_nan=values.dtype.kind == "f"), name
+    assert quick.neighbours["message"] is anew.neighbours["message"]
 
 
 def test_groups_keep_their_projection_until_there_are_twice_as_many_messages(
     store: ConversationStore, build: Callable[..., Report]
 ) -> None:
     def learned_from() -> int:
-        build()
+        build(page=False)
         basis = read_models(Path(store.path))["message"].basis
         assert basis is not None and basis.context is not None
         return basis.context.messages
@@ -132,7 +102,7 @@ def test_an_answer_is_where_its_question_is_if_history_counts(
 
     def mixed(**settings: Any) -> float:
         """Share of pairs of answers to different subjects that are in one group."""
-        report = build_report(opened, settings=replace(SETTINGS, **settings))
+        report = build_report(opened, settings=replace(SETTINGS, **settings), page=False)
         answers = np.flatnonzero(report.messages["turn"] == 1)
         group = report.messages["group"][answers]
         label = report.conversation_labels["subject"].codes[report.messages["conversation"][answers]]
@@ -154,11 +124,10 @@ def test_changing_groups_keeps_how_they_were_made(store: ConversationStore) -> N
     live.close()
 
 
-def test_a_store_opened_read_only_is_not_written_to(
-    store: ConversationStore, tiny_encoder: SentenceTransformer
-) -> None:
+def test_a_store_opened_read_only_is_not_written_to(store: ConversationStore) -> None:
+    (store.path / "report.safetensors").unlink()
     before = sorted(store.path.rglob("*"))
-    build_report(ConversationStore.open(store.path, encoder=tiny_encoder, read_only=True), settings=SETTINGS)
+    build_report(ConversationStore.open(store.path, read_only=True), settings=SETTINGS, page=False)
     assert sorted(store.path.rglob("*")) == before
 
 
@@ -168,10 +137,10 @@ def test_a_report_of_nothing_is_refused(tmp_path: Path, tiny_encoder: SentenceTr
 
 
 def test_a_name_given_by_a_user_stays_when_data_grows(store: ConversationStore, build: Callable[..., Report]) -> None:
-    group = fine(build())[0]
+    group = fine(build(page=False))[0]
     edits.rename(store.path, "message", group.id, "  Lost\ncards ")
     store.add(talks(6, start=100))
-    after = {one.id: one for one in fine(build())}
+    after = {one.id: one for one in fine(build(page=False))}
     assert (after[group.id].name, after[group.id].renamed) == ("Lost cards", True)
 
 
@@ -198,15 +167,15 @@ def test_erasing_forgets_what_was_computed_and_the_words_of_texts_and_leaves_nam
 
 
 def test_merged_groups_are_one_from_then_on(store: ConversationStore, build: Callable[..., Report]) -> None:
-    before = build()
+    before = build(page=False)
     first, second = (group.id for group in fine(before)[:2])
     both = np.isin(before.messages["group"], [first, second])
     assert edits.merge(store.path, "message", [first, second], "Both") == first
-    after = build(former=before)
+    after = build(former=before, page=False)
     assert second not in {group.id for group in after.groups["message"]}
     assert (after.messages["group"][both] == first).all()
     store.add(talks(6, start=100))
-    grown = build()
+    grown = build(page=False)
     assert next(group for group in fine(grown) if group.id == first).name == "Both"
     place = {text: row for row, text in enumerate(grown.texts)}
     rows = [place[text] for text, one in zip(after.texts, both) if one]
@@ -214,37 +183,35 @@ def test_merged_groups_are_one_from_then_on(store: ConversationStore, build: Cal
 
 
 def test_split_groups_stay_split(store: ConversationStore, build: Callable[..., Report]) -> None:
-    before = build()
+    before = build(page=False)
     first, second = (group.id for group in fine(before)[:2])
     edits.merge(store.path, "message", [first, second])
     parts = edits.split(store.path, "message", first)
-    after = build(former=before)
+    after = build(former=before, page=False)
     assert first in parts and len(parts) > 1
     assert {group.id for group in fine(after)} >= set(parts)
     names = {group.id: group.name for group in after.groups["message"]}
     assert all(names[part] for part in parts) and len({names[part] for part in parts}) == len(parts)
     store.add(talks(6, start=100))
-    assert {group.id for group in fine(build())} >= set(parts)
+    assert {group.id for group in fine(build(page=False))} >= set(parts)
 
 
 def test_coarse_groups_can_be_merged_and_split(store: ConversationStore, build: Callable[..., Report]) -> None:
-    before = build()
+    before = build(page=False)
     of_user = set(before.messages["group"][before.messages["role"] == before.roles.index("user")].tolist())
     coarse = sorted({group.parent for group in fine(before) if group.id in of_user})
     if len(coarse) > 1:
         whole = edits.merge(store.path, "message", coarse)
-        assert {group.parent for group in fine(build()) if group.id in of_user} == {whole}
+        assert {group.parent for group in fine(build(page=False)) if group.id in of_user} == {whole}
     else:
         whole = coarse[0]
-    inside = [group.id for group in fine(build()) if group.parent == whole]
+    inside = [group.id for group in fine(build(page=False)) if group.parent == whole]
     parts = edits.split(store.path, "message", whole)
-    parents = [group.parent for group in fine(build()) if group.id in inside]
+    parents = [group.parent for group in fine(build(page=False)) if group.id in inside]
     assert sorted(parents) == sorted(parts) and len(set(parents)) == len(inside)
 
 
 def test_edits_that_cannot_be_say_why(store: ConversationStore, build: Callable[..., Report]) -> None:
-    with pytest.raises(ValueError, match="no groups of messages yet"):
-        edits.rename(store.path, "message", 0, "name")
     groups = build().groups["message"]
     with pytest.raises(ValueError, match="no group of messages with the number 999"):
         edits.merge(store.path, "message", [groups[0].id, 999])
@@ -254,6 +221,9 @@ def test_edits_that_cannot_be_say_why(store: ConversationStore, build: Callable[
         edits.merge(store.path, "message", [groups[0].id, groups[-1].id])
     with pytest.raises(ValueError, match="1 to 200 characters"):
         edits.rename(store.path, "message", groups[0].id, " ")
+    (store.path / "groups.safetensors").unlink()
+    with pytest.raises(ValueError, match="no groups of messages yet"):
+        edits.rename(store.path, "message", 0, "name")
 
 
 def test_groups_of_two_roles_are_not_merged_and_no_two_have_one_name(
@@ -272,13 +242,14 @@ def test_groups_of_two_roles_are_not_merged_and_no_two_have_one_name(
     edits.merge(store.path, "message", [first.id, same.id], same.name)
 
 
-def test_a_language_model_names_new_groups_once(build: Callable[..., Report]) -> None:
+def test_a_language_model_names_new_groups_once(store: ConversationStore, build: Callable[..., Report]) -> None:
     asked: list[Any] = []
 
     def naming(phrases: Any, examples: Any) -> list[str]:
         asked.append(examples)
         return [f"model's {number}" for number in range(len(phrases))]
 
+    (store.path / "groups.safetensors").unlink()
     report = build(naming=naming)
     assert all(group.name.startswith("model's") for kind in report.groups for group in report.groups[kind])
     assert all(0 < len(texts) <= 10 for examples in asked for texts in examples)
@@ -336,8 +307,7 @@ def column(value: dict[str, str]) -> np.ndarray:
     return np.frombuffer(base64.b64decode(value["data"]), value["type"])
 
 
-def test_the_files_hold_what_the_report_does(tmp_path: Path, build: Callable[..., Report]) -> None:
-    report = build()
+def test_the_files_hold_the_report(tmp_path: Path, report: Report) -> None:
     write_report(report, tmp_path / "report")
     write_report(report, tmp_path / "report")  # again
     summary = read(tmp_path / "report", "summary")
