@@ -115,12 +115,12 @@ for name in (BASE, "turnlens/encoder"):
         show(f"vectors {name} messages {context}", encoder.encode_messages, chats, context=context)
     for pooling in ("mean", "messages", "speaker:user", "interlocutor"):
         show(f"vectors {name} conversations {pooling}", encoder.encode_conversations, chats, pooling=pooling)
-for method in METHODS:
+for method in sorted(METHODS):
     for preset in (None, "paper"):  # not every method has the settings of a paper
         show(f"training {method} {preset or 'own'}", train, method, preset)
 for name in (BASE, folder / "c3l-None"):
     data = {"data": chats, "encoder": name, "conversation_label": "topic", "max_queries": 50}
-    for task in TASKS:
+    for task in sorted(TASKS):
         show(f"figures {task} {Path(name).name}", turnlens.evaluate, tasks=task, **data)
 for level in ("message", "conversation"):
     show(f"groups {level}", groups, level)
