@@ -68,7 +68,7 @@ OF_dial2vec = --data-sets sgd --methods dial2vec,dial2vec-paper
 reproduce: $(INSTALLED) $(addprefix reproduce-,$(PAPERS))
 reproduce-%:
 	$(BIN)/turnlens papers bench $* --data $(TURNLENS_DATA) $(OF_$*) --no-studies --seeds $(SEEDS) \
-	--set max_steps=none $(if $(BF16),--set bf16=true) --out reproduce/$*
+	--set max_steps=none $(if $(BF16),--set bf16=true) --output reproduce/$*
 
 # Into dist/: checked, installed into an empty environment, and tried there as the README says.
 release:

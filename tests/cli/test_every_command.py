@@ -48,7 +48,7 @@ COMMANDS = {
     "demo": "--conversations 80 --max-steps 1",
     "papers plan": "encoder --candidates replies.txt --conversation chat.jsonl --goal thanks",
     "papers convert-plato": "PLATO.pt --output plato",
-    "papers bench": "triple --encoder encoder --data-sets sample --methods bm25 --quick --no-studies --out bench",
+    "papers bench": "triple --encoder encoder --data-sets sample --methods bm25 --quick --no-studies --output bench",
     "papers plot interactions": "chats.jsonl --model encoder --output c1.png",
     "papers plot alignment-uniformity": "chats.jsonl --model encoder --output moves.png",
     "papers plot additivity": "chats.jsonl --model encoder --output additivity.png",

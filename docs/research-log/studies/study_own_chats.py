@@ -299,7 +299,7 @@ def shown(key: str, row: dict[str, Any]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("runs/own-chats.json"))
+    parser.add_argument("--output", type=Path, default=Path("runs/own-chats.json"))
     parser.add_argument("--variants", type=Path, help="the folder of make encoder")
     parser.add_argument("--corpora", nargs="*", default=list(CORPORA), choices=list(CORPORA))
     parser.add_argument("--what", nargs="*", default=list(WHAT), choices=list(WHAT))

@@ -61,7 +61,7 @@ def bench(
         bool, typer.Option("--studies/--no-studies", help="Run the studies that try several values of one setting.")
     ] = True,
     seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds; by default 3, and 1 with --quick.")] = None,
-    out: Annotated[Path, typer.Option("--out", "--output", "-o", help="Folder of the results.")] = Path("report"),
+    out: Annotated[Path, typer.Option("--output", "-o", help="Folder of the results.")] = Path("report"),
     quick: Annotated[
         bool, typer.Option("--quick", help="Use few steps and small samples, and run no studies.")
     ] = False,
@@ -81,7 +81,7 @@ def bench(
 
     Rows, data sets and the files they need: docs/benchmarks.md.
 
-    Example: `turnlens papers bench triple --data corpora --quick --out report`
+    Example: `turnlens papers bench triple --data corpora --quick --output report`
     """
     if data is not None and not data.is_dir():
         raise ValueError(f"--data {data}: no such folder")

@@ -143,7 +143,7 @@ def test_a_broken_run_continues(error: BaseException, run: Run, tmp_path: Path) 
 
 def test_results_of_other_settings_are_refused(run: Run) -> None:
     run(smaller("dialoguecse"), "untouched")
-    with pytest.raises(ValueError, match="holds the results of suite dialoguecse: name another folder, such as --out"):
+    with pytest.raises(ValueError, match="holds the results of suite dialoguecse: name another folder"):
         run(smaller("triple"))
     with pytest.raises(ValueError, match=r"holds the results of settings \{\}"):
         run(smaller("dialoguecse"), settings={"max_steps": 2})
@@ -337,7 +337,7 @@ def test_the_command_runs_a_suite(tiny_encoder_path: Path, tmp_path: Path, monke
     monkeypatch.setattr("turnlens.papers.dial2vec.table.SUITE", smaller("dial2vec"))
     command = ["dial2vec", "--encoder", tiny_encoder_path, "--methods", "bm25,lda", "--seeds", 1, "--quick"]
     command += ["--set", "max_steps=1"]
-    done = invoke(*command, "--out", tmp_path)
+    done = invoke(*command, "--output", tmp_path)
     assert done.exit_code == 0, done.output
     assert f"The tables are in {tmp_path / 'report.md'}" in done.output
     report = (tmp_path / "report.md").read_text()

@@ -286,7 +286,7 @@ class _Run:
         for name in ("suite", "quick", "settings"):
             if there.get(name) != self.results[name]:
                 told = f"{self.out} holds the results of {name} {there.get(name)}"
-                raise ValueError(f"{told}: name another folder, such as --out {self.suite.name}")
+                raise ValueError(f"{told}: name another folder, such as --output {self.suite.name}")
 
     def run(self, folder: Path | None, methods: Mapping[str, Method], seeds: int) -> Results:
         """Run what is not finished."""
