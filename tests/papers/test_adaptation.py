@@ -85,6 +85,7 @@ def test_the_head_sees_only_the_tokens_to_predict_and_loss_and_gradients_stay(ti
     assert loss_gradient_and_tokens()[2] == tokens  # afterwards the encoder is as it was
 
 
+@pytest.mark.slow
 def test_adaptation_learns_to_predict_and_changes_the_encoder(tiny_encoder_path, conversations) -> None:
     def loss_after(steps: int) -> float:
         encoder = turnlens.load_encoder(tiny_encoder_path, device="cpu")
@@ -131,6 +132,7 @@ def test_an_unknown_setting_of_adaptation_is_refused(conversations, tiny_encoder
         turnlens.train(conversations, method="adaptation", encoder=tiny_encoder, settings={"steps": 2})
 
 
+@pytest.mark.slow
 def test_an_adaptation_that_was_stopped_goes_on_to_the_same_weights(
     conversations, tiny_encoder_path, tmp_path, monkeypatch
 ) -> None:

@@ -85,7 +85,7 @@ def test_whitening_is_the_papers_formula(corpus: Dataset) -> None:
     assert np.abs(found) == pytest.approx(np.abs(literal), abs=1e-4)  # the sign of a direction is free
 
 
-@pytest.mark.parametrize("dim", [16, 13])
+@pytest.mark.parametrize("dim", [pytest.param(16, marks=pytest.mark.slow), 13])
 def test_the_flow_raises_the_likelihood(corpus: Dataset, dim: int) -> None:
     flow = Flow(Fixed(dim=dim, rank=13), epochs=12).fit(corpus)
     embeddings = torch.from_numpy(flow.base.encode_messages(utterances(corpus)))

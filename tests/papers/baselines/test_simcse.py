@@ -23,6 +23,7 @@ def spread(vectors: np.ndarray) -> float:
     return uniformity(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
 
 
+@pytest.mark.slow
 def test_the_loss_falls_and_embeddings_spread_out(tiny_encoder: SentenceTransformer, corpus: Dataset) -> None:
     texts = utterances(corpus)[:200]
     before = PooledEncoder(tiny_encoder).encode_messages(texts)

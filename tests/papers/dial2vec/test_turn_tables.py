@@ -212,6 +212,7 @@ def test_training_moves_the_tables_and_saves_them(corpus, tiny_encoder_path, tmp
     assert torch.equal(tables_of(loaded).turn.weight, tables_of(encoder).turn.weight)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adaptation", [None, Adaptation(max_steps=2, batch_size=4)])
 def test_a_resumed_run_gives_the_weights_of_an_uninterrupted_one(
     adaptation, corpus, tiny_encoder_path, tmp_path, monkeypatch
@@ -291,6 +292,7 @@ def test_tables_that_have_learned_are_frozen_with_the_embeddings(dialogue_encode
     assert all(parameter.requires_grad for parameter in dialogue_encoder.parameters())
 
 
+@pytest.mark.slow
 def test_zero_tables_have_a_learning_rate_of_their_own(corpus, tiny_encoder_path) -> None:
     moved = {}
     for rate in (1e-4, 1e-2):

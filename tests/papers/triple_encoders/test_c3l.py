@@ -94,6 +94,7 @@ def test_equals_the_literal_formula(
         torch.testing.assert_close(loss(features), expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_drawn_negatives_are_all_of_them_on_average(tiny_encoder, with_views, conversations) -> None:
     with_views(tiny_encoder, "c3l")
     features = features_of(tiny_encoder, conversations, window=4)

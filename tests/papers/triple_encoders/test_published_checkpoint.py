@@ -69,6 +69,7 @@ def tokens_of(distance: int) -> str:
     return "[E]" if distance % 2 == 0 else "[O]"
 
 
+@pytest.mark.slow
 def test_next_utterances_are_ranked_as_by_the_authors(published) -> None:
     """The mean rank of each context length among all utterances at that depth, as their evaluator prints it."""
     path, rows = published(), numbered(9, 7)
@@ -97,6 +98,7 @@ def test_next_utterances_are_ranked_as_by_the_authors(published) -> None:
             assert found.mean() == pytest.approx(np.mean(ranks))
 
 
+@pytest.mark.slow
 def test_plans_are_ranked_as_by_the_authors(published) -> None:
     path, rows = published(), numbered(6, 7)
     stock = SentenceTransformer(str(path), device="cpu")

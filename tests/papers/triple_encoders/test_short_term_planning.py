@@ -52,6 +52,7 @@ def test_ranks_are_those_of_the_literal_formula(tiny_encoder, with_views) -> Non
                 assert found == pytest.approx(literal_ranks(rows, literal, length, distance, mode))
 
 
+@pytest.mark.slow
 def test_figures_of_an_encoder_that_knows_and_of_one_that_does_not() -> None:
     rows = numbered(61, 15)
     for views in ("plain", "ccl", "c3l"):

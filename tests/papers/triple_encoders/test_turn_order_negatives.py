@@ -23,7 +23,7 @@ def batch(encoder, conversations, window: int = 4, negatives: int | None = None,
     return {name.removeprefix("messages_"): value for name, value in vectors.items()}
 
 
-@pytest.mark.parametrize("views", ["ccl", "c3l"])
+@pytest.mark.parametrize("views", ["ccl", pytest.param("c3l", marks=pytest.mark.slow)])
 def test_large_batches_take_a_random_part_that_is_right_on_average(
     tiny_encoder, with_views, conversations, monkeypatch, views
 ) -> None:

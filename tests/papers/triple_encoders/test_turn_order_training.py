@@ -48,7 +48,7 @@ def weights(encoder: SentenceTransformer) -> dict[str, torch.Tensor]:
     return {name: tensor.clone() for name, tensor in encoder.state_dict().items()}
 
 
-@pytest.mark.parametrize("frozen_layers", [0, 2])
+@pytest.mark.parametrize("frozen_layers", [pytest.param(0, marks=pytest.mark.slow), 2])
 def test_only_the_new_rows_of_the_word_embeddings_learn(corpus, tiny_encoder_path, frozen_layers) -> None:
     start = SentenceTransformer(str(tiny_encoder_path), device="cpu")
     recipe = CCL(**SHORT, frozen_layers=frozen_layers)
@@ -84,6 +84,7 @@ def test_rows_learn_only_inside_the_block(tiny_encoder) -> None:
     assert not weight.requires_grad
 
 
+@pytest.mark.slow
 def test_c3l_is_ccl_and_then_c3l(corpus, tiny_encoder_path, tmp_path) -> None:
     settings = {**SHORT, "max_steps": 2}
     both = train(corpus, method=C3L(**settings), encoder=tiny_encoder_path)
@@ -95,6 +96,7 @@ def test_c3l_is_ccl_and_then_c3l(corpus, tiny_encoder_path, tmp_path) -> None:
     assert not all(torch.equal(a, b) for a, b in zip(weights(both).values(), weights(scratch).values()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batches", [3, 7])
 def test_a_resumed_run_gives_the_weights_of_an_uninterrupted_one(
     corpus, tiny_encoder_path, tmp_path, monkeypatch, batches
@@ -133,6 +135,7 @@ def test_conversations_shorter_than_the_window_are_left_out(corpus, tiny_encoder
         train(corpus, method=CCL(**SHORT, window=90), encoder=tiny_encoder_path)
 
 
+@pytest.mark.slow
 def test_inference_pairs_train_too(corpus, pairs, tiny_encoder_path, tmp_path) -> None:
     recipe = CCL(**SHORT, nli=pairs)
     vectors = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model")
@@ -147,6 +150,7 @@ def test_the_model_card_shows_a_view(corpus, tiny_encoder_path, tmp_path) -> Non
     assert "Reply encoder" in card
 
 
+@pytest.mark.slow
 def test_the_papers_way_of_training(corpus, pairs, tiny_encoder_path, tmp_path) -> None:
     settings = {"max_steps": 4, "nli": pairs, "nli_pairs": 2, "learning_rate": 1e-3}
     start = SentenceTransformer(str(tiny_encoder_path), device="cpu")
