@@ -26,7 +26,7 @@ from turnlens.papers.dial2vec.alignment_uniformity import (
     mean_squared_distances,
     uniformity,
 )
-from turnlens.papers.dialogue_cse.correlation import spearman
+from turnlens.papers.dialogue_cse.dialogue_sts import spearman
 from turnlens.papers.domain_categorization import assignment_accuracy, purity
 from turnlens.papers.retrieval import evaluate_conversation_retrieval
 

@@ -10,7 +10,7 @@ import pytest
 
 from turnlens._utils.vectors import bootstrap_interval, paired_bootstrap_p
 from turnlens.evaluation.exact_ranking import average_precision, reciprocal_rank
-from turnlens.papers.dialogue_cse.correlation import spearman, spearman_rows
+from turnlens.papers.dialogue_cse.dialogue_sts import spearman, spearman_rows
 from turnlens.papers.domain_categorization import purity
 
 

@@ -15,7 +15,7 @@ from turnlens.evaluation.exact_ranking import (
     spearman_binary_rows,
 )
 from turnlens.papers.dial2vec.semantic_relatedness import best_spearman_binary
-from turnlens.papers.dialogue_cse.correlation import spearman
+from turnlens.papers.dialogue_cse.dialogue_sts import spearman
 
 
 def test_by_hand() -> None:

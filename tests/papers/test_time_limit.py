@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from turnlens.papers.time_limit import within
+from turnlens.papers.generation import within
 
 
 def test_work_in_time_gives_its_result_or_its_error() -> None:

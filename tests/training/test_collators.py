@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from turnlens.papers.joined_contexts import JoinedContextCollator
+from turnlens.papers.in_batch import JoinedContextCollator
 from turnlens.training.collators import TextCollator
 
 

@@ -8,11 +8,10 @@ import turnlens
 from turnlens._utils.registries import PUBLISHED
 from turnlens.encoders.folders import BASE_ENCODER, DEFAULT_ENCODER
 from turnlens.papers.adaptation import Adaptation
-from turnlens.papers.baselines.recipes import Siamese
+from turnlens.papers.baselines.dual_encoders import Siamese
 from turnlens.papers.dial2vec.recipe import Dial2vec
 from turnlens.papers.dialogue_cse.loss import DialogueCSESettings
-from turnlens.papers.dialogue_cse.published import PublishedDialogueCSE
-from turnlens.papers.dialogue_cse.recipe import DialogueCSE
+from turnlens.papers.dialogue_cse.recipe import DialogueCSE, PublishedDialogueCSE
 from turnlens.papers.triple_encoders.c3l import C3LSettings
 from turnlens.papers.triple_encoders.recipe import C3L, CCL
 from turnlens.training.losses.base import ConversationLoss

@@ -8,7 +8,7 @@ from torch.autograd.graph import saved_tensors_hooks
 
 import turnlens
 from turnlens.encoders.forward import encode_sliced, sliced_means
-from turnlens.papers.baselines.recipes import SingleVector
+from turnlens.papers.baselines.dual_encoders import SingleVector
 from turnlens.papers.dial2vec.recipe import Dial2vec
 from turnlens.papers.dialogue_cse.recipe import DialogueCSE
 from turnlens.papers.triple_encoders.recipe import CCL

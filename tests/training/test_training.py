@@ -23,7 +23,7 @@ from closeness import assert_same_vectors
 from turnlens._compat import attention_of
 from turnlens._utils.files import only_writer
 from turnlens.papers.adaptation import Adaptation
-from turnlens.papers.baselines.recipes import Siamese, SingleVector
+from turnlens.papers.baselines.dual_encoders import Siamese, SingleVector
 from turnlens.papers.dialogue_cse.recipe import DialogueCSE
 from turnlens.papers.triple_encoders.views import encode_view
 from turnlens.training.collators import TextCollator

@@ -145,3 +145,19 @@ DOMAIN_CATEGORIZATION = Task(
     measure=evaluate_categorization,
     build=build_conversations,
 )
+
+
+def evaluate_published_categorization(embedded: EmbeddedConversations, seed: int = 0) -> CategorizationResult:
+    """Cluster as dial2vec's released code does: unscaled embeddings, and the best of ten initialisations per run."""
+    return evaluate_categorization(embedded, seed, n_init=10, scaled=False)
+
+
+PUBLISHED_CATEGORIZATION = Task(
+    name="domain-categorization-published",
+    level=CONVERSATION,
+    metric="purity",
+    description="The same with k-means as in dial2vec's code: embeddings not scaled, the best of ten starts.",
+    citation=DIAL2VEC,
+    measure=evaluate_published_categorization,
+    build=build_conversations,
+)

@@ -1,20 +1,60 @@
-"""Candidates sampled from a causal language model."""
+"""Candidates for the next message that a causal language model generates."""
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
 
+from turnlens._compat import datasets_cache
+from turnlens._utils.files import atomic_path
 from turnlens._utils.progress import progress_bar
 from turnlens.data.messages import Message
 from turnlens.encoders.loading import weights_digest
 from turnlens.errors import error_line
-from turnlens.papers.time_limit import within
+
+_T = TypeVar("_T")
+
+
+def within(seconds: float, work: Callable[[], _T]) -> _T:
+    """Do some work in a thread of its own, and stop the thread when it takes too long.
+
+    Args:
+        seconds: The limit.
+        work: Python code that computes and never waits, since the thread can only be stopped at its next instruction.
+
+    Returns:
+        What ``work`` returns.
+
+    Raises:
+        TimeoutError: It took longer. Whatever ``work`` raises is raised too.
+    """
+    future: Future[_T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        return future.result(seconds)
+    finally:
+        if thread.is_alive():
+            # The only way to stop a thread that does not cooperate; signals would need the main thread.
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
+
 
 _LONGEST_RENDERING = 10.0  # seconds
 _GENERATED_AT_ONCE = 20
@@ -149,3 +189,54 @@ def _prompt_ids(tokenizer: Any, context: Sequence[Message], speaker: str | None)
     except Exception as error:  # a template is a program: anything can go wrong in it
         problem = error_line(error)
         raise ValueError(f"the generator's chat template does not take this conversation: {problem}") from error
+
+
+@dataclass(frozen=True)
+class GeneratedCandidates:
+    """Candidates that a causal language model generates after contexts, as in Table 3 of the triple-encoders.
+
+    Call it with a context and the next speaker: ``candidates(context, speaker="assistant")``.
+
+    Attributes:
+        model: A folder, or a name of the Hugging Face Hub.
+        n: Candidates for each context.
+        top_p: As for `turnlens.papers.generate_candidates`.
+        temperature: As for `turnlens.papers.generate_candidates`.
+        top_k: As for `turnlens.papers.generate_candidates`.
+        max_tokens: As for `turnlens.papers.generate_candidates`.
+        seed: As for `turnlens.papers.generate_candidates`.
+    """
+
+    model: str
+    n: int = 100
+    top_p: float = 0.8
+    temperature: float = 0.8
+    top_k: int | None = None
+    max_tokens: int | None = None
+    seed: int = 0
+
+    def __call__(self, context: Sequence[Message], speaker: str | None = None) -> list[str]:
+        """The candidates, generated unless they are in the cache."""
+        path = _folder() / f"{self._key(context, speaker)}.json"
+        if path.is_file():
+            return list(json.loads(path.read_text(encoding="utf-8"))["candidates"])
+        settings = {name: value for name, value in asdict(self).items() if name != "model"}
+        candidates = generate_candidates(self.model, context, speaker=speaker, show_progress=False, **settings)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_path(path) as temporary:
+            temporary.write_text(json.dumps({"candidates": candidates}, ensure_ascii=False), encoding="utf-8")
+        return candidates
+
+    def describe(self) -> dict[str, object]:
+        """Everything that determines the candidates of any context, ready for JSON: weights, tokenizer and settings."""
+        return {**asdict(self), "model": generator_digest(self.model)}
+
+    def _key(self, context: Sequence[Message], speaker: str | None) -> str:
+        turns = [[message["role"], message["content"]] for message in context]
+        text = json.dumps([self.describe(), turns, speaker], sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _folder() -> Path:
+    """A folder in the cache directory of ``datasets``, where prepared conversations are kept, too."""
+    return datasets_cache() / "turnlens-generated"

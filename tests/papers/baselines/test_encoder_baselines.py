@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 from closeness import assert_same_vectors
 from turnlens.papers.adaptation import Adaptation
 from turnlens.papers.baselines import Concatenation, Flow, PooledEncoder, Whitening
-from turnlens.papers.baselines.corpus import utterances
+from turnlens.papers.baselines.baseline import utterances
 from turnlens.papers.baselines.flow import Glow
 
 

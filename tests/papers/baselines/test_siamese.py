@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from turnlens.papers.baselines.siamese import SiameseLoss, SiameseSettings
-from turnlens.papers.joined_contexts import JoinedContextCollator
+from turnlens.papers.baselines.dual_encoders import SiameseLoss, SiameseSettings
+from turnlens.papers.in_batch import JoinedContextCollator
 from turnlens.training.collators import TextCollator
 
 

@@ -13,7 +13,7 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 from turnlens.papers.baselines import PooledEncoder, SimCSE, SimCSESettings
-from turnlens.papers.baselines.corpus import utterances
+from turnlens.papers.baselines.baseline import utterances
 from turnlens.papers.dial2vec.alignment_uniformity import uniformity
 
 QUICK = SimCSESettings(max_steps=20, batch_size=16, max_length=12, learning_rate=2e-3)

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity, normalize
 
-from turnlens.papers.baselines.single_vector import SingleVectorLoss, SingleVectorSettings
-from turnlens.papers.joined_contexts import JoinedContextCollator
+from turnlens.papers.baselines.dual_encoders import SingleVectorLoss, SingleVectorSettings
+from turnlens.papers.in_batch import JoinedContextCollator
 from turnlens.training.collators import TextCollator
 
 

@@ -10,7 +10,7 @@ import torch
 from datasets import Dataset
 
 from turnlens.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings, context_turns_of
-from turnlens.papers.dialogue_cse.published import PublishedDialogueCSE
+from turnlens.papers.dialogue_cse.recipe import PublishedDialogueCSE
 from turnlens.papers.dialogue_cse.response_negatives import (
     ReleasedNegatives,
     ResponseNegatives,
@@ -18,8 +18,7 @@ from turnlens.papers.dialogue_cse.response_negatives import (
 )
 from turnlens.papers.dialogue_cse.table import SUITE
 from turnlens.papers.experiments.runner import Cell
-from turnlens.papers.pieces import PieceCollator, cut_samples
-from turnlens.papers.utterance_pool import UtterancePool
+from turnlens.papers.pieces import PieceCollator, UtterancePool, cut_samples
 
 
 def features_of(batch):

@@ -26,8 +26,7 @@ from turnlens.evaluation import compare_results
 from turnlens.papers.next_message.modes import modes_of
 from turnlens.papers.next_message.next_message import evaluate_next_message
 from turnlens.papers.next_message.sequences import build_sequences
-from turnlens.papers.triple_encoders.component_analysis import evaluate_components
-from turnlens.papers.triple_encoders.modes import COMPONENTS
+from turnlens.papers.triple_encoders.modes import COMPONENTS, evaluate_components
 
 
 def literal_ranks(rows, score) -> dict[tuple[str, int], float]:

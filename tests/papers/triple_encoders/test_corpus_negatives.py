@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from datasets import Dataset
 
-from turnlens.papers.triple_encoders.collator import TurnOrderCollator
-from turnlens.papers.triple_encoders.corpus_negatives import CorpusNegatives
-from turnlens.papers.utterance_pool import UtterancePool
+from turnlens.papers.pieces import UtterancePool
+from turnlens.papers.triple_encoders.collator import CorpusNegatives, TurnOrderCollator
 
 
 @pytest.fixture

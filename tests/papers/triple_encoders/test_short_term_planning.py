@@ -13,8 +13,7 @@ import turnlens
 from sequence_cases import FakeEncoder, Literal, by_conversation, cosine, embedded, expected_rank, numbered, talks
 from turnlens.errors import ConversationError
 from turnlens.evaluation import compare_results
-from turnlens.papers.generated import GeneratedCandidates
-from turnlens.papers.generation import generate_candidates
+from turnlens.papers.generation import GeneratedCandidates, generate_candidates
 from turnlens.papers.triple_encoders.short_term_planning import evaluate_short_term_planning, planning_with
 
 
@@ -118,7 +117,7 @@ def test_candidates_of_a_language_model(save_generator, tmp_path) -> None:
 
 
 def test_generated_candidates_are_kept(save_generator, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("turnlens.papers.generated.datasets_cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr("turnlens.papers.generation.datasets_cache", lambda: tmp_path / "cache")
     asked = []
 
     def counted(model: str, context: Any, **settings: Any) -> list[str]:
@@ -127,7 +126,7 @@ def test_generated_candidates_are_kept(save_generator, tmp_path, monkeypatch) ->
             raise KeyboardInterrupt
         return generate_candidates(model, context, **settings)
 
-    monkeypatch.setattr("turnlens.papers.generated.generate_candidates", counted)
+    monkeypatch.setattr("turnlens.papers.generation.generate_candidates", counted)
     ask = GeneratedCandidates(save_generator(tmp_path / "generator"), n=3)
     together = embedded(FakeEncoder(lambda text, _: [len(text), 1.0]), numbered(4, 4))
     with pytest.raises(KeyboardInterrupt):

@@ -6,13 +6,12 @@ import pytest
 import torch
 
 from turn_order_cases import cosine
+from turnlens.papers.pieces import UtterancePool
 from turnlens.papers.triple_encoders import turn_order
 from turnlens.papers.triple_encoders.c3l import C3LLoss, C3LSettings
 from turnlens.papers.triple_encoders.ccl import CCLLoss, CCLSettings
-from turnlens.papers.triple_encoders.collator import TurnOrderCollator
-from turnlens.papers.triple_encoders.corpus_negatives import CorpusNegatives
+from turnlens.papers.triple_encoders.collator import CorpusNegatives, TurnOrderCollator
 from turnlens.papers.triple_encoders.turn_order import Windows, draw, embed, negative_turns
-from turnlens.papers.utterance_pool import UtterancePool
 
 LOSSES = {"ccl": (CCLLoss, CCLSettings), "c3l": (C3LLoss, C3LSettings)}
 

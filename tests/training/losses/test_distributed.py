@@ -14,12 +14,11 @@ from sentence_transformers import SentenceTransformer
 from torch import nn
 
 from turnlens.encoders.rendering import make_conversational
-from turnlens.papers.baselines.siamese import SiameseLoss, SiameseSettings
-from turnlens.papers.baselines.single_vector import SingleVectorLoss, SingleVectorSettings
+from turnlens.papers.baselines.dual_encoders import SiameseLoss, SiameseSettings, SingleVectorLoss, SingleVectorSettings
 from turnlens.papers.dial2vec.collator import ConversationCollator
 from turnlens.papers.dial2vec.loss import Dial2vecLoss
 from turnlens.papers.dialogue_cse.loss import DialogueCSELoss, DialogueCSESettings
-from turnlens.papers.joined_contexts import JoinedContextCollator
+from turnlens.papers.in_batch import JoinedContextCollator
 from turnlens.papers.triple_encoders import turn_order
 from turnlens.papers.triple_encoders.c3l import C3LLoss, C3LSettings
 from turnlens.papers.triple_encoders.ccl import CCLLoss, CCLSettings

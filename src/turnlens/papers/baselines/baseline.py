@@ -1,12 +1,112 @@
-"""Baselines: how each is made, from what, and what it gives."""
+"""Baselines as data, what they learn from, and what they share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, Self, TypeVar
 
+import numpy as np
+from rich.progress import Progress, TaskID
+
+from turnlens._utils.progress import progress_bar
 from turnlens._utils.registries import LevelName
+from turnlens.data.messages import Conversations, Messages, distinct_texts, document
+
+
+@contextmanager
+def waiting(description: str) -> Iterator[None]:
+    """A moving bar and the time elapsed, for a call that does not report its progress."""
+    with progress_bar() as bar:
+        bar.add_task(description, total=None)
+        yield
+
+
+class EpochBar:
+    """A callback of gensim's training that advances a progress bar every epoch.
+
+    Args:
+        bar: The bar.
+        task: Its task, with the number of epochs as its total.
+    """
+
+    def __init__(self, bar: Progress, task: TaskID) -> None:
+        self.bar = bar
+        self.task = task
+
+    def on_train_begin(self, model: object) -> None:
+        """Gensim calls it; there is nothing to do."""
+
+    def on_epoch_begin(self, model: object) -> None:
+        """Gensim calls it; there is nothing to do."""
+
+    def on_epoch_end(self, model: object) -> None:
+        """Advance the bar."""
+        self.bar.advance(self.task)
+
+    def on_train_end(self, model: object) -> None:
+        """Gensim calls it; there is nothing to do."""
+
+
+class UtteranceBaseline(Protocol):
+    """Embeds utterances. ``fit`` takes conversations; where nothing is to be learned it does nothing."""
+
+    def fit(self, conversations: Any) -> Self:
+        """Learn from conversations, if there is anything to learn."""
+        ...
+
+    def encode_messages(self, texts: Sequence[str]) -> np.ndarray:
+        """Embed texts, float32 (texts, dim)."""
+        ...
+
+
+class DialogueBaseline(Protocol):
+    """Embeds whole dialogues."""
+
+    def fit(self, conversations: Any) -> Self:
+        """Learn from conversations, if there is anything to learn."""
+        ...
+
+    def encode_conversations(self, conversations: Sequence[Messages]) -> np.ndarray:
+        """Embed dialogues, float32 (dialogues, dim)."""
+        ...
+
+
+Learned = TypeVar("Learned")
+
+
+def utterances(conversations: Conversations) -> list[str]:
+    """The distinct utterances of conversations.
+
+    Raises:
+        ValueError: There are none.
+        ConversationError: A row is malformed.
+    """
+    texts = distinct_texts(conversations)
+    if not texts:
+        raise ValueError("no conversations with text to fit a baseline to")
+    return texts
+
+
+def documents(conversations: Conversations) -> list[str]:
+    """Each conversation as one text; see ``utterances`` for the errors."""
+    texts = [document(row["messages"], f"row {number}") for number, row in enumerate(conversations)]
+    if not any(texts):
+        raise ValueError("no conversations with text to fit a baseline to")
+    return texts
+
+
+def fitted(learned: Learned | None, owner: object) -> Learned:
+    """The result of ``fit``.
+
+    Raises:
+        ValueError: ``fit`` was not called.
+    """
+    if learned is None:
+        raise ValueError(f"{type(owner).__name__} has learned nothing yet: call fit(conversations) first")
+    return learned
+
 
 Need = Literal["nothing", "encoder", "word_vectors", "model"]
 # What a baseline can do: embed, name clusters (one task), or rank the candidates of a retrieval task.

@@ -29,7 +29,7 @@ from turnlens._utils.arguments import require_list
 from turnlens._utils.progress import progress_bar
 from turnlens.data.dataset_operations import merge_runs
 from turnlens.data.messages import Conversations, plain_messages
-from turnlens.papers.baselines.corpus import fitted
+from turnlens.papers.baselines.baseline import fitted
 
 _POSITIONS = (47, 11)  # rows of the two tables; a position is looked up in each by its remainder
 _REACH = (3, 5, 48, 48, 48, 48)  # the largest relative position that each layer tells from others

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from turnlens.data.messages import Messages, checked_messages, document
-from turnlens.papers.baselines.protocols import UtteranceBaseline
+from turnlens.papers.baselines.baseline import UtteranceBaseline
 from turnlens.papers.baselines.token_pooling import TokenPooling
 
 _SPEAKERS = ("[usr]", "[sys]")  # of TOD-BERT (Wu et al., EMNLP 2020)

@@ -16,8 +16,7 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from turnlens._utils.progress import progress_bar
-from turnlens.papers.baselines.corpus import fitted, utterances
-from turnlens.papers.baselines.protocols import UtteranceBaseline
+from turnlens.papers.baselines.baseline import UtteranceBaseline, fitted, utterances
 
 _SPEED = 3.0  # logarithms of scales learn three times as fast as other weights, as in Glow's code
 _INITIAL_DEVIATION = 0.05  # of the weights inside a coupling

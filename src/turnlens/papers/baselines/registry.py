@@ -10,19 +10,14 @@ from sentence_transformers import SentenceTransformer
 from turnlens._utils.registries import LevelName
 from turnlens.encoders.loading import load_encoder
 from turnlens.papers.adaptation import Adaptation
+from turnlens.papers.baselines.bag_of_words import BM25, LDA, TfIdf
 from turnlens.papers.baselines.baseline import Baseline, BaselineInputs, Make
-from turnlens.papers.baselines.bm25 import BM25
 from turnlens.papers.baselines.dialogues import Concatenation, MeanOfUtterances
-from turnlens.papers.baselines.doc2vec import Doc2Vec
 from turnlens.papers.baselines.flow import Flow
-from turnlens.papers.baselines.hf import HuggingFaceModel
-from turnlens.papers.baselines.lda import LDA
-from turnlens.papers.baselines.pooled import PooledEncoder
 from turnlens.papers.baselines.simcse import SimCSE, SimCSESettings
-from turnlens.papers.baselines.tfidf import TfIdf
-from turnlens.papers.baselines.token_pooling import Pooling, TokenPooling
+from turnlens.papers.baselines.token_pooling import HuggingFaceModel, PooledEncoder, Pooling, TokenPooling
 from turnlens.papers.baselines.whitening import Whitening
-from turnlens.papers.baselines.word_vectors import Word2Vec, WordVectors
+from turnlens.papers.baselines.word_vectors import Doc2Vec, Word2Vec, WordVectors
 
 
 def _pooled(pooling: Pooling = "mean", adapted: bool = False) -> Make:

@@ -18,7 +18,7 @@ from transformers import set_seed
 from turnlens.data.messages import Conversations
 from turnlens.encoders.messages import encode_messages
 from turnlens.encoders.transformer import use_mean_pooling
-from turnlens.papers.baselines.corpus import fitted, utterances
+from turnlens.papers.baselines.baseline import fitted, utterances
 from turnlens.training.recipes import Schedule
 from turnlens.training.trainer import ConversationTrainer, fit, training_arguments
 

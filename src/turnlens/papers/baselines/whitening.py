@@ -8,8 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from turnlens.papers.baselines.corpus import fitted, utterances
-from turnlens.papers.baselines.protocols import UtteranceBaseline
+from turnlens.papers.baselines.baseline import UtteranceBaseline, fitted, utterances
 
 # Directions whose variance is less than this share of the largest hold rounding errors, which whitening would blow up.
 _NEGLIGIBLE = 1e-6

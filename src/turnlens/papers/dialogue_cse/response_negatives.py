@@ -13,7 +13,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from turnlens.data.messages import Message
-from turnlens.papers.utterance_pool import UtterancePool
+from turnlens.papers.pieces import UtterancePool
 from turnlens.training.collators import Row, TextCollator
 
 _TRIES = 100

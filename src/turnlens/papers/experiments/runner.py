@@ -38,7 +38,7 @@ from turnlens.papers.experiments import suite as suites
 from turnlens.papers.experiments.report import Results, write_report
 from turnlens.papers.experiments.scoring import EVALUATION_SEED, PLANNING, ScoringInputs
 from turnlens.papers.experiments.suite import DataSet, Method, MissingDataError, Scale, Splits, Stage, Study, Suite
-from turnlens.papers.generated import GeneratedCandidates
+from turnlens.papers.generation import GeneratedCandidates
 from turnlens.training.model_card import save_encoder
 from turnlens.training.recipes import METHODS, Pace, Schedule, get_recipe
 from turnlens.training.train import train

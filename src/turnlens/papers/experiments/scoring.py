@@ -22,7 +22,7 @@ from turnlens.papers.baselines import BASELINES, MeanOfUtterances, build_baselin
 from turnlens.papers.baselines.convert import ConveRT, ConveRTSettings
 from turnlens.papers.domain_categorization import CategorizationResult
 from turnlens.papers.experiments.suite import Method, Score, Stage
-from turnlens.papers.generated import GeneratedCandidates
+from turnlens.papers.generation import GeneratedCandidates
 from turnlens.papers.next_message.modes import Modes, Scorer
 from turnlens.papers.next_message.next_message import evaluate_next_message, rank_next_messages
 from turnlens.papers.next_message.sequences import Depth, EmbeddedSequences

@@ -22,7 +22,7 @@ from turnlens.papers.next_message.sequences import (
     find_depths,
     per_context,
 )
-from turnlens.papers.triple_encoders.embedded_views import EmbeddedViews
+from turnlens.papers.triple_encoders.modes import EmbeddedViews
 from turnlens.papers.triple_encoders.scores import inverse_pair_norms
 
 # Before1 and before2 of contexts, each (contexts, turns, dim), and a target (contexts, dim) -> (contexts, turns).

@@ -11,11 +11,14 @@ import gzip
 import json
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.data_collator import SentenceTransformerDataCollator
+from torch import Tensor
 
 _LABELS = ("entailment", "neutral", "contradiction")
 
@@ -89,3 +92,39 @@ def _pair(row: Any, labels: dict[str, int], where: str) -> dict[str, Any] | None
             f"{where}: expected texts premise and hypothesis and a label among {', '.join(_LABELS)}, got {values}"
         )
     return {"premise": premise, "hypothesis": hypothesis, "label": labels[label]}
+
+
+CONVERSATIONS, PAIRS = "conversations", "nli"
+
+
+class MixedCollator:
+    """Collates a batch of conversations or of pairs, and says which it is, so that the trainer picks the right loss.
+
+    Args:
+        encoder: The encoder.
+        conversations: The collator of the conversations.
+        max_length: Longest premise or hypothesis in tokens.
+    """
+
+    valid_label_columns: ClassVar[list[str]] = ["label"]
+
+    def __init__(
+        self, encoder: SentenceTransformer, conversations: Callable[..., dict[str, Tensor]], max_length: int
+    ) -> None:
+        self.conversations = conversations
+        self.pairs = SentenceTransformerDataCollator(
+            encoder.preprocess, valid_label_columns=self.valid_label_columns, max_length=max_length
+        )
+
+    def set_epoch(self, epoch: int) -> None:
+        """Tell the collator of the conversations the epoch, if it has a ``set_epoch``."""
+        if hasattr(self.conversations, "set_epoch"):
+            self.conversations.set_epoch(epoch)
+
+    def __call__(self, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Collate rows that all have the same ``dataset_name``; a row of pairs holds a list of them."""
+        if rows[0]["dataset_name"] == PAIRS:
+            names = [name for name in rows[0] if name != "dataset_name"]
+            pairs = [dict(zip(names, pair)) for row in rows for pair in zip(*(row[name] for name in names))]
+            return dict(self.pairs([{"dataset_name": PAIRS, **pair} for pair in pairs]))
+        return {"dataset_name": CONVERSATIONS, **self.conversations(rows)}
