@@ -6,7 +6,7 @@ from pathlib import Path
 
 from format_cases import read, write
 from turnlens.formats.html_text import html_text, without_markup
-from turnlens.formats.mbox import own_text
+from turnlens.formats.mbox import without_quoted_mail
 from turnlens.formats.transcript import named_line
 
 N = 30_000
@@ -22,7 +22,7 @@ def test_html_mail_and_names() -> None:
     for html in HTML:
         assert isinstance(html_text(html * N)[0], str)
         assert isinstance(without_markup(html * N), str)
-    assert all(map(own_text, MAILS))
+    assert all(map(without_quoted_mail, MAILS))
     assert not any(map(named_line, NAMES))
 
 

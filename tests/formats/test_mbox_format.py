@@ -11,7 +11,7 @@ from format_cases import read, write
 from samples import MBOX
 from turnlens.errors import ConversationError
 from turnlens.formats.html_text import html_text
-from turnlens.formats.mbox import own_text
+from turnlens.formats.mbox import without_quoted_mail
 
 
 def test_threads_in_the_order_of_their_dates(tmp_path: Path) -> None:
@@ -103,8 +103,8 @@ OUTLOOK = "Yes.\n\n________________________________\nVon: Ann\nGesendet: Mai\nAn
     ],
 )
 def test_quoted_mail_and_signatures_are_left_out(text: str, own: str) -> None:
-    assert own_text(text) == own
-    assert own_text(text.replace("\n", "\r\n")).replace("\r\n", "\n") == own
+    assert without_quoted_mail(text) == own
+    assert without_quoted_mail(text.replace("\n", "\r\n")).replace("\r\n", "\n") == own
 
 
 def test_text_of_html() -> None:

@@ -28,7 +28,7 @@ from turnlens.data.conversation_reader import SkippedRows
 from turnlens.data.read_options import ReadingOptions
 from turnlens.errors import ConversationError
 from turnlens.formats import FORMATS
-from turnlens.formats.folders import shown, states_of
+from turnlens.formats.folders import readable_path, states_of
 from turnlens.formats.input_files import is_spooled, sidecars_in
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _cache_folder(files: Sequence[Path], options: ReadingOptions) -> Path:
     sidecars = {file for folder in {file.parent for file in files} for file in sidecars_in(folder)}  # such as splits
     states = [state for file in [*files, *sorted(sidecars - set(files))] for state in states_of(file)]
     # the names as the user wrote them count too: they are in the ids and the skip summary
-    key = json.dumps([_CACHE_VERSION, [*FORMATS], options.key, states, [shown(str(file)) for file in files]])
+    key = json.dumps([_CACHE_VERSION, [*FORMATS], options.key, states, [readable_path(str(file)) for file in files]])
     name = blake2b(key.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     # temporary input is never read again, so nothing is cached for it
     temporary = next((file.parent for file in files if is_spooled(file)), None)

@@ -18,7 +18,7 @@ from turnlens.data.read_options import OnError, ReadingOptions
 from turnlens.errors import BadRowError, ConversationError
 from turnlens.formats.bad_input import DAMAGE, OTHER_LAYOUT, BadRow, damage_of
 from turnlens.formats.conversation_splitting import parts_of
-from turnlens.formats.folders import shown
+from turnlens.formats.folders import readable_path
 from turnlens.formats.format import Format
 from turnlens.formats.joined_files import joined_logs
 from turnlens.formats.row_checker import RowChecker
@@ -152,7 +152,7 @@ def _rows(
 
 def nothing_left(files: Sequence[str | Path], skipped: SkippedRows) -> ConversationError:
     """Return the error for files of which no conversation was kept."""
-    where = ", ".join(shown(str(file)) for file in files[:3]) + (", …" if len(files) > 3 else "")
+    where = ", ".join(readable_path(str(file)) for file in files[:3]) + (", …" if len(files) > 3 else "")
     if not skipped.count:
         return ConversationError(where, "none of its conversations has any text")
     problem = f"none of its {skipped.count} rows could be read; the first problem: {skipped.first[0]}"
@@ -172,7 +172,7 @@ def default_names(files: Sequence[Path]) -> dict[Path, str]:
 def files_by_name(files: Sequence[Path], options: ReadingOptions) -> dict[str, str]:
     """Return files by the beginning of their default ids."""
     names, redaction = default_names(files), options.redaction
-    return {redaction.identifier(name) if redaction else name: shown(str(file)) for file, name in names.items()}
+    return {redaction.identifier(name) if redaction else name: readable_path(str(file)) for file, name in names.items()}
 
 
 def _records(chosen: Format, source: Source) -> Iterator[tuple[int, Any]]:

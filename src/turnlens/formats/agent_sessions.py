@@ -14,7 +14,7 @@ from turnlens.formats.call_sessions import Call, conversations, each_call
 from turnlens.formats.calls import convert
 from turnlens.formats.format import Format, Head
 from turnlens.formats.message_times import time_and_order
-from turnlens.formats.model_bodies import asked, usage
+from turnlens.formats.model_bodies import request_messages, token_counts
 from turnlens.formats.source_file import Source
 
 _WRITTEN_BY_CODEX = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions")
@@ -27,7 +27,7 @@ _WRITTEN_BY_CLAUDE_CODE = re.compile(
 
 
 def _call(session: str | None, item: dict[str, Any], time: Any, **labels: Any) -> Iterator[Call]:
-    system, messages = asked([item])
+    system, messages = request_messages([item])
     written, order = time_and_order(time)
     call: Call = {"session": session, "trace": session, "order": order, "time": written, "system": system}
     messages = [{**message, "time": written} for message in messages]
@@ -55,7 +55,7 @@ def _claude_code(source: Source) -> Iterator[tuple[int, Any]]:
         message = record["message"]
         is_new = message.get("id") not in counted  # a message of several blocks is in several lines
         counted.update({message["id"]} if message.get("id") else ())
-        tokens = {name: float(count) for name, count in usage(message).items() if count and is_new}
+        tokens = {name: float(count) for name, count in token_counts(message).items() if count and is_new}
         item = {"role": record["type"], **message, "type": "message"}
         for call in _call(record["sessionId"], item, record.get("timestamp"), model=message.get("model"), **tokens):
             for message in call["messages"] if record["type"] == "user" else ():

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from turnlens.formats.bad_input import BadRow, parse_record
-from turnlens.formats.call_sessions import conversations, each_call, thumb
+from turnlens.formats.call_sessions import conversations, each_call, thumb_label
 from turnlens.formats.columns import value_at
 from turnlens.formats.file_head import record_head
 from turnlens.formats.format import Format, Head
@@ -150,7 +150,7 @@ def _within(messages: list[Message]) -> Iterator[Message]:
 
 def _rated(message: Message, opinion: Any, time: Any) -> Message:
     kept = {name: message[name] for name in _KEPT if message.get(name) is not None}
-    return {"content": "", **kept, "time": iso_time(time), "feedback": thumb((opinion or {}).get("rating"))}
+    return {"content": "", **kept, "time": iso_time(time), "feedback": thumb_label((opinion or {}).get("rating"))}
 
 
 def _shown(nodes: dict[str, Message], parent: str, last: str | None) -> list[Message]:

@@ -237,10 +237,10 @@ def message_key(message: dict[str, Any]) -> str:
         ) from None
 
 
-def opinions(scores: Any) -> dict[str, Any]:
+def score_labels(scores: Any) -> dict[str, Any]:
     """Labels of scores: ``{name: value}``, ``{name: {"avg": …}}`` or a list of ``{"name", "value"}``.
 
-    >>> opinions([{"name": "helpful", "value": True}, {"name": "tone", "value": "kind"}])
+    >>> score_labels([{"name": "helpful", "value": True}, {"name": "tone", "value": "kind"}])
     {'score_helpful': 1.0, 'feedback_tone': 'kind'}
     """
     if isinstance(scores, list):
@@ -259,7 +259,7 @@ def opinions(scores: Any) -> dict[str, Any]:
     return labels
 
 
-def thumb(rating: Any) -> str | None:
+def thumb_label(rating: Any) -> str | None:
     """Return ``positive`` or ``negative`` for a thumb up or down in any notation."""
     if isinstance(rating, str):
         rating = {"thumbsup": 1, "up": 1, "good": 1, "true": 1, "like": 1}.get(rating.lower().replace("_", ""), -1)

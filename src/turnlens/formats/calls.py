@@ -19,13 +19,13 @@ from functools import partial
 from typing import Any
 
 from turnlens.formats.bad_input import BadRow
-from turnlens.formats.call_sessions import Call, conversations, each_call, exchange, opinions, thumb
+from turnlens.formats.call_sessions import Call, conversations, each_call, exchange, score_labels, thumb_label
 from turnlens.formats.column_names import plain_name
 from turnlens.formats.columns import columns_known, conversation_field, value_at
 from turnlens.formats.format import Format, Head
 from turnlens.formats.message_layouts import parsed
 from turnlens.formats.message_times import time_and_order
-from turnlens.formats.model_bodies import answer, asked, usage, whole
+from turnlens.formats.model_bodies import joined_stream, request_messages, response_message, token_counts
 from turnlens.formats.source_file import Source
 
 _LOGS = (
@@ -101,15 +101,15 @@ def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
     request, response = _bodies(record, flat)
     if not request:
         raise BadRow("found a response and no request; join it with the requests, for instance by their ids")
-    system, messages = asked(request)
-    response, metadata = whole(response), _metadata(record, request)
+    system, messages = request_messages(request)
+    response, metadata = joined_stream(response), _metadata(record, request)
     time, order = time_and_order(_noted_time(record) or _noted_time(response))
-    error, reply = _error(record, response), answer(response)
+    error, reply = _error(record, response), response_message(response)
     if error and (_has_failed(record) or reply == {"role": "assistant", "content": ""}):
         reply = None
     messages = exchange(messages, reply, time)
     numbers = {ours: _number(record, names) for ours, names in _NUMBERS.items()}
-    counted = {name: float(count) for name, count in usage(response).items() if count is not None}
+    counted = {name: float(count) for name, count in token_counts(response).items() if count is not None}
     call = {
         "id": record.get("request_id") or (record.get("id") if flat else None) or None,
         "session": _session(record, metadata, flat) or _first_of_chain(request, response, len(messages), firsts),
@@ -124,10 +124,10 @@ def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
         "errors": int(bool(error)),
         **numbers,
         **counted,
-        "feedback": thumb(record.get("feedback_rating")),
-        **opinions(parsed(record.get("scores"))),
+        "feedback": thumb_label(record.get("feedback_rating")),
+        **score_labels(parsed(record.get("scores"))),
     }
-    told = _told(record, request, metadata, flat)
+    told = _application_labels(record, request, metadata, flat)
     return told | {name: value for name, value in call.items() if value is not None or name not in told}
 
 
@@ -175,7 +175,7 @@ def _metadata(record: dict[str, Any], request: dict[str, Any]) -> list[dict[str,
     return [place for place in places if isinstance(place, dict)]
 
 
-def _told(
+def _application_labels(
     record: dict[str, Any], request: dict[str, Any], metadata: list[dict[str, Any]], flat: tuple[str, str] | None
 ) -> dict[str, Any]:
     """Labels that an application gives its calls: the user, and metadata such as a team or a version.

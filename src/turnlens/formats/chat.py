@@ -6,7 +6,7 @@ LMSYS-Chat-1M and WildChat have them under ``conversation``. The id of a row wit
 ``thread_id``, …; messages that have one each are a table. Rows that hold one question and one answer are ``pairs``:
 fine-tuning rows of OpenAI and TRL (``prompt`` and ``completion``, ``chosen``), OpenAI's preferences (``input``,
 ``preferred_output``), Alpaca (``instruction``, ``input``, ``output``), Dolly (``context``, ``response``), and
-``question``, ``answer``.
+``question``, ``response_message``.
 
 ``content`` may be a list of parts (see `turnlens.formats.message_layouts`): texts are joined; images, audio, files,
 tool calls and their results, refusals and thoughts become labels. It may be missing from messages that have such a
@@ -34,7 +34,7 @@ from turnlens.formats.file_head import object_head
 from turnlens.formats.format import Format, Head
 from turnlens.formats.message_layouts import INSTEAD_OF_TEXT, parsed, plain_message, with_system
 from turnlens.formats.message_times import DateOrder, moment
-from turnlens.formats.model_bodies import answer
+from turnlens.formats.model_bodies import response_message
 from turnlens.formats.source_file import Source
 
 _ANSWERS = ("response", "completion")
@@ -96,7 +96,7 @@ def _with_answer(row: dict[str, Any]) -> dict[str, Any]:
     name = next((name for name in _ANSWERS if row.get(name)), None)
     beside = row.get(name or "")
     if isinstance(beside, str) or (isinstance(beside, dict) and "choices" in beside):  # a body of Chat Completions
-        beside = answer(beside)
+        beside = response_message(beside)
     if not row["messages"] or _is_answer(row["messages"][-1]) or not isinstance(beside, dict):
         return row
     (reply,) = plain_messages([beside])

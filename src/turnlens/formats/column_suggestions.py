@@ -63,7 +63,7 @@ class Layout:
     problem: str = ""
 
 
-def look_at(source: Source) -> Layout:
+def describe_layout(source: Source) -> Layout:
     """Look at the first records of a file whose layout is not known, and try the columns that may read it."""
     records = list(islice(_records(source), _RECORDS_LOOKED_AT))
     fields = _fields(records)

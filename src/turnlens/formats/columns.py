@@ -42,6 +42,10 @@ class Columns:
         answer: The answer, if a row holds both: then ``text`` is the user's, and no column names the speaker.
         ignore: The columns that are not read at all.
         time_is_guessed: The time was guessed from the words of its heading, and may turn out not to be a time.
+
+    Example:
+        >>> Columns.parse("conversation=Ticket,speaker=Author Type,text=Body").speaker
+        'Author Type'
     """
 
     conversation: str | None = None

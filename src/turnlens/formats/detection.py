@@ -9,7 +9,7 @@ from itertools import islice
 from turnlens.errors import ConversationError
 from turnlens.formats import FORMATS
 from turnlens.formats.column_guesses import lacks_header
-from turnlens.formats.column_suggestions import Layout, look_at
+from turnlens.formats.column_suggestions import Layout, describe_layout
 from turnlens.formats.file_head import object_head, record_head, text_head
 from turnlens.formats.format import Format, Head
 from turnlens.formats.source_file import ENDINGS, Source
@@ -91,7 +91,7 @@ class UnknownLayout(ConversationError):
     """
 
     def __init__(self, source: Source, head: Head) -> None:
-        self.layout = look_at(source) if head.keys else Layout({})
+        self.layout = describe_layout(source) if head.keys else Layout({})
         if self.layout.columns is not None:
             advice = f"name its columns, as was tried\n  --columns {shlex.quote(str(self.layout.columns))}"
         else:

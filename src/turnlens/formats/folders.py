@@ -62,7 +62,7 @@ def size_of(path: Path) -> int:
 def states_of(path: Path) -> list[tuple[str, int, int]]:
     """The states of the file, or of all files that are read for a channel, which show whether any has changed."""
     files = [*files_of(path), *(members_files(path) if path.is_dir() else ())]
-    return [(shown(str(file.resolve())), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    return [(readable_path(str(file.resolve())), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
 
 
 def is_archive(path: Path) -> bool:
@@ -80,7 +80,7 @@ def unpack(archive: Path, endings: tuple[str, ...]) -> Path:
     return _unpacked(archive.absolute(), endings, state.st_size, state.st_mtime_ns)
 
 
-def shown(path: str) -> str:
+def readable_path(path: str) -> str:
     """A path as users know it: for the folder of an unpacked archive, the path of the archive."""
     for folder, archive in _archives.items():
         path = path.replace(folder, archive)

@@ -51,6 +51,11 @@ class Format:
         sidecars: Sidecar files without conversations: patterns of their names in lower case, and their content.
             Known names only: any other file is most likely a mistake, which should be an error.
         spans_files: Whether conversations continue from file to file, so that files read together are one log.
+
+    Example:
+        >>> from turnlens.formats import FORMATS
+        >>> FORMATS["whatsapp"].matches(Head(lines=("31/12/2023, 21:05 - Ann: hello",)))
+        True
     """
 
     name: str

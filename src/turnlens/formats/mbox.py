@@ -157,7 +157,7 @@ def _message(mail: EmailMessage, is_first: bool) -> dict[str, Any]:
     answers = _ids(mail, "In-Reply-To") or _ids(mail, "References")[-1:]
     return {
         "role": name or address,
-        "content": text if is_first else own_text(text),
+        "content": text if is_first else without_quoted_mail(text),
         "address": address or None,
         "time": _iso(mail),
         "message_id": "".join(_ids(mail, "Message-ID")[:1]) or None,
@@ -216,14 +216,14 @@ FORMAT = Format(
 )
 
 
-def own_text(text: str) -> str:
+def without_quoted_mail(text: str) -> str:
     r"""The text without signature and without the earlier e-mail repeated at its end.
 
     Quotations that are answered point by point stay, and so does a text that is nothing but a quotation.
 
-    >>> own_text("Yes.\n\nOn 1 May 2024, Ann <a@b.c> wrote:\n> Really?\n> A.")
+    >>> without_quoted_mail("Yes.\n\nOn 1 May 2024, Ann <a@b.c> wrote:\n> Really?\n> A.")
     'Yes.'
-    >>> own_text("> Really?\nYes.")
+    >>> without_quoted_mail("> Really?\nYes.")
     '> Really?\nYes.'
     """
     own = text.replace("\r\n", "\n")

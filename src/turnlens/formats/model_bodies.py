@@ -1,6 +1,6 @@
 """Requests to language models and their answers, in bodies of APIs and in inputs and outputs of traces.
 
-A response that came in chunks is put together by `whole` as it would have come at once.
+A response that came in chunks is put together by `joined_stream` as it would have come at once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _BLOCKS = {  # type of a piece in Anthropic's streams -> its block, and where it
 }
 
 
-def asked(request: Any) -> tuple[str | None, list[dict[str, Any]]]:
+def request_messages(request: Any) -> tuple[str | None, list[dict[str, Any]]]:
     """The system prompt and the other messages of a request.
 
     Raises:
@@ -53,7 +53,7 @@ def asked(request: Any) -> tuple[str | None, list[dict[str, Any]]]:
     return "\n".join(filter(None, (*system, first))) or None, messages
 
 
-def answer(response: Any) -> dict[str, Any] | None:
+def response_message(response: Any) -> dict[str, Any] | None:
     """The message of a response that came at once; None where it has none, as after an error."""
     response = parsed(response)
     if isinstance(response, list):  # of messages, or of LangChain's generations
@@ -66,7 +66,7 @@ def answer(response: Any) -> dict[str, Any] | None:
         choice = response["choices"][0]
         return _message({"role": "assistant", **(choice.get("message") or {"content": choice.get("text")})})
     if response.get("candidates"):  # of Gemini
-        return answer(response["candidates"][0])
+        return response_message(response["candidates"][0])
     if response.get("generations"):
         generation = response["generations"][0]
         generation = generation[0] if isinstance(generation, list) else generation
@@ -80,9 +80,9 @@ def answer(response: Any) -> dict[str, Any] | None:
         message = _message(response if is_wrapped else {"role": "assistant", **response})
         return message if message["role"] == "assistant" else None
     if isinstance(response.get("messages"), list):
-        return answer(response["messages"])
+        return response_message(response["messages"])
     inner = _content_of(response)
-    return answer(inner) if inner is not response else None
+    return response_message(inner) if inner is not response else None
 
 
 def _content_of(response: dict[str, Any]) -> Any:
@@ -93,7 +93,7 @@ def _content_of(response: dict[str, Any]) -> Any:
     return next(iter(response.values())) if inner is None and is_only else inner
 
 
-def usage(response: Any) -> dict[str, Any]:
+def token_counts(response: Any) -> dict[str, Any]:
     """The tokens that a response counts."""
     counts = parsed(response.get("usage") or response.get("usageMetadata")) if isinstance(response, dict) else None
     counts = counts if isinstance(counts, dict) else {}
@@ -196,7 +196,7 @@ def _content(content: Any) -> tuple[str, dict[str, Any]]:
     return text_and_labels(content) if isinstance(content, list) else (str(content or ""), {})
 
 
-def whole(response: Any) -> Any:
+def joined_stream(response: Any) -> Any:
     """Put a stream's response together from a list of its chunks or from their text; any other stays as it is."""
     if isinstance(response, str):
         events = re.findall(r"^data:\s*(\{.*)$", response, re.MULTILINE)

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, TextIO, TypeVar, cast
 from turnlens._utils.text_values import with_formula
 from turnlens.errors import ConversationError
 from turnlens.formats.bad_input import BadRow, TooLargeError, limited_lines, line_limit
-from turnlens.formats.folders import shown, size_of
+from turnlens.formats.folders import readable_path, size_of
 from turnlens.formats.json_stream import JsonText
 from turnlens.formats.text_encoding import as_utf8, encoding_of, report
 from turnlens.formats.workbooks import excel_cells
@@ -57,7 +57,7 @@ class Source:
     @property
     def name(self) -> str:
         """The path as users know it, for messages."""
-        return shown(str(self.path))
+        return readable_path(str(self.path))
 
     def place(self, number: int) -> str:
         """Return the place of record ``number``, for messages."""
@@ -175,7 +175,7 @@ class Source:
         Single cells below a table, such as who made a report and when, are left out with a warning.
         """
         cells = self.excel_cells() if self.ending == ".xlsx" else self.cells()
-        header = _told_apart(next(cells, (1, []))[1])
+        header = _unique_names(next(cells, (1, []))[1])
         waiting: list[tuple[int, list[str]]] = []
         for number, row in cells:
             if not any(cell.strip() for cell in row):  # spreadsheets leave blank rows
@@ -286,7 +286,7 @@ def _named(header: list[str], row: list[str]) -> dict[str, str] | BadRow:
     return BadRow(f"found {len(row)} cells; expected {len(header)} as in the header, check quotes")
 
 
-def _told_apart(header: list[str]) -> list[str]:
+def _unique_names(header: list[str]) -> list[str]:
     """The columns' names; of columns with one name, the second is called ``name (2)``."""
     seen: Counter[str] = Counter()
     names = []

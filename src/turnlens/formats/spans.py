@@ -20,14 +20,14 @@ from contextlib import suppress
 from typing import Any
 
 from turnlens.formats.bad_input import BadRow
-from turnlens.formats.call_sessions import Call, conversations, each_call, exchange, message_key, opinions
+from turnlens.formats.call_sessions import Call, conversations, each_call, exchange, message_key, score_labels
 from turnlens.formats.calls import convert
 from turnlens.formats.column_names import plain_name
 from turnlens.formats.columns import value_at
 from turnlens.formats.format import Format, Head
 from turnlens.formats.message_layouts import parsed
 from turnlens.formats.message_times import time_and_order
-from turnlens.formats.model_bodies import answer, asked
+from turnlens.formats.model_bodies import request_messages, response_message
 from turnlens.formats.source_file import Source
 from turnlens.formats.span_conventions import (
     CONVENTIONS,
@@ -130,7 +130,7 @@ def _span(record: Span, convention: str) -> Call:
         "latency": max(end - order, 0.0) if end and order else latency,  # Langfuse's page writes milliseconds
         "error": _error(record, got),
         "documents": _documents(got.get("documents") or got["output"]) if kind == "retriever" else [],
-        "labels": opinions(parsed(got["scores"])) | opinions(evaluations(record)),
+        "labels": score_labels(parsed(got["scores"])) | score_labels(evaluations(record)),
         **{name: _number(got[name]) for name in _NUMBERS},
     }
 
@@ -180,7 +180,7 @@ def _of_trace(spans: list[Span]) -> list[Call]:
     roots = roots or [span for span in spans if span["parent"] not in by_id]
     heard = [span for span in models if span["messages"]]
     root = next((span for span in roots if span["messages"] and span["kind"] is None), None)
-    heard = _spoken(heard, root) if root is not None else heard
+    heard = _calls_of_answer(heard, root) if root is not None else heard
     calls = [{name: span[name] for name in ("messages", "system", "model", "time")} for span in heard]
     calls = calls or [{"messages": [], "model": None}]
     documents = [text for span in spans for text in span["documents"]]
@@ -238,17 +238,17 @@ def _messages_and_system(span: Span) -> tuple[list[dict[str, Any]], str | None]:
     messages: list[dict[str, Any]] = []
     reply = None
     with suppress(BadRow):
-        system, messages = asked(span["input"] if span["input"] is not None else history)
+        system, messages = request_messages(span["input"] if span["input"] is not None else history)
     told = span["system"] or value_at(span["output"], "instructions")  # a response of OpenAI's repeats them
     if told is not None:
         with suppress(BadRow):
-            system = asked([{"role": "system", "content": told}])[0]
+            system = request_messages([{"role": "system", "content": told}])[0]
     with suppress(BadRow):
-        reply = answer(span["output"] if span["output"] is not None else answers)
+        reply = response_message(span["output"] if span["output"] is not None else answers)
     return exchange(messages, reply, span["time"]), system
 
 
-def _spoken(calls: list[Span], root: Span) -> list[Span]:
+def _calls_of_answer(calls: list[Span], root: Span) -> list[Span]:
     """The calls that give the trace's answer, with the question as it was asked; else the whole trace."""
     question, end = _question(root), root["messages"][-1]
     answered = end["content"].strip() if end["role"] == "assistant" else ""
