@@ -13,7 +13,7 @@ from turnlens.groups.neighbours import nearest
 from .clouds import clouds
 
 
-def test_texts_are_stock_where_they_are_most_of_what_is_said() -> None:
+def test_texts_are_canned_where_they_are_most_messages() -> None:
     free = [f"where is parcel {number}" for number in range(5)]
     canned = canned_among([*["yes"] * 6, *["no"] * 5, *["maybe"] * 4, *free], least_share=0.01)
     assert (canned[11:] < 0).all()
@@ -21,7 +21,7 @@ def test_texts_are_stock_where_they_are_most_of_what_is_said() -> None:
     assert (canned_among([*["yes"] * 6, *free, "a", "b"], least_share=0.01) < 0).all()
 
 
-def test_a_rare_request_is_apart_from_the_buttons_in_its_group() -> None:
+def test_rare_requests_are_split_from_buttons() -> None:
     vectors, _, cloud = clouds(3, 20)
     pressed = np.concatenate([np.arange(40), np.repeat(np.arange(40, 45), 20)])  # of the last cloud, five texts
     vectors, cloud = vectors[pressed], cloud[pressed]

@@ -20,7 +20,7 @@ from turnlens.groups.neighbours import LEAST_SHARE, Neighbours, nearest, outlier
 from turnlens.groups.pipeline import group_vectors, keys_of, sample_rows
 
 
-def test_the_neighbours_are_the_nearest_by_cosine_without_the_vector_itself() -> None:
+def test_neighbours_are_the_nearest_other_vectors() -> None:
     vectors, _, _ = clouds(3, 20)
     found = nearest(vectors, vectors, 5)
     scores = vectors @ vectors.T
@@ -31,14 +31,14 @@ def test_the_neighbours_are_the_nearest_by_cosine_without_the_vector_itself() ->
     assert (found.copy_of == np.arange(len(vectors))).all()
 
 
-def test_a_copy_of_a_fitted_vector_gets_the_same_neighbours_as_that() -> None:
+def test_copies_have_the_neighbours_of_the_original() -> None:
     vectors, _, _ = clouds(2, 30)
     found = nearest(vectors[[4, 4]], vectors, 6)
     assert (found.rows == nearest(vectors, vectors, 6).rows[[4, 4]]).all()
     assert (found.copy_of == 4).all()
 
 
-def test_clouds_are_found_whatever_the_seed_and_one_seed_gives_one_result() -> None:
+def test_every_seed_finds_the_clouds_reproducibly() -> None:
     vectors, _, cloud = clouds(6, 60)
     near = nearest(vectors, vectors, 15)
     for seed in (0, 1):
@@ -51,7 +51,7 @@ def test_clouds_are_found_whatever_the_seed_and_one_seed_gives_one_result() -> N
     assert random.getstate() == before  # of the user
 
 
-def test_coarse_groups_are_made_of_fine_ones_that_are_close() -> None:
+def test_coarse_groups_are_made_of_close_fine_ones() -> None:
     random_numbers = np.random.default_rng(0)
     topics = random_numbers.standard_normal((2, 32))
     centres = np.concatenate([topic + 0.6 * random_numbers.standard_normal((4, 32)) for topic in topics])
@@ -77,7 +77,7 @@ def test_granularity_says_how_many_groups() -> None:
     assert abs(found[12] - 12) <= 2
 
 
-def test_closeness_is_the_mean_cosine_with_the_mean_of_the_others() -> None:
+def test_closeness_is_the_mean_leave_one_out_cosine() -> None:
     vectors = unit_vectors(np.random.default_rng(0).standard_normal((6, 4))).astype(np.float32)
     labels = np.asarray([0, 0, 0, 1, 2, -1])  # the last three are alone or in no group
     expected = []
@@ -96,7 +96,7 @@ def test_communities_are_closely_linked_and_numbered_by_size() -> None:
 
 
 @pytest.mark.parametrize("count", [4, 9, 40])
-def test_a_map_of_few_vectors_has_a_place_for_each(count: int) -> None:
+def test_small_maps_have_a_place_for_each_vector(count: int) -> None:
     vectors = unit_vectors(np.random.default_rng(0).standard_normal((count, 8))).astype(np.float32)
     near = nearest(vectors, vectors, min(5, count - 1)).rows
     places = scaled(layout(near, seed=0))
@@ -105,7 +105,7 @@ def test_a_map_of_few_vectors_has_a_place_for_each(count: int) -> None:
     assert (places == scaled(layout(near, seed=0))).all()
 
 
-def test_a_map_that_grows_keeps_what_was_there_about_where_it_was() -> None:
+def test_growing_maps_keep_former_places() -> None:
     vectors, _, cloud = clouds(4, 60)
     new = np.arange(len(vectors)) % 10 == 0
     first = layout(nearest(vectors[~new], vectors[~new], 10).rows, seed=0)
@@ -121,7 +121,7 @@ def test_a_map_that_grows_keeps_what_was_there_about_where_it_was() -> None:
     assert (nearest_cloud == cloud[new]).mean() > 0.9
 
 
-def test_the_two_groups_are_merged_whose_union_costs_the_least_closeness() -> None:
+def test_merging_takes_the_cheapest_union() -> None:
     sums = np.random.default_rng(0).standard_normal((7, 4))
     levels = merged(sums)
     assert levels[6].tolist() == list(range(7))
@@ -140,7 +140,7 @@ def test_the_two_groups_are_merged_whose_union_costs_the_least_closeness() -> No
 
 
 @pytest.mark.parametrize("shared", [0, 3])
-def test_a_group_in_two_parts_is_joined_and_others_are_not(shared: float) -> None:
+def test_only_a_group_in_two_parts_is_joined(shared: float) -> None:
     vectors, _, cloud = clouds(6, 60)
     vectors = unit_vectors(vectors + shared * unit_vectors(np.ones(vectors.shape[1])))
     parts = np.where((cloud == 2) & (np.arange(len(cloud)) % 4 == 0), 6, cloud)  # one small part, and a large one
@@ -149,14 +149,14 @@ def test_a_group_in_two_parts_is_joined_and_others_are_not(shared: float) -> Non
     assert adjusted_rand_score(cloud, groups[parts]) == 1
 
 
-def test_few_parts_are_not_joined_for_want_of_a_measure() -> None:
+def test_few_parts_are_not_joined() -> None:
     vectors, _, cloud = clouds(2, 30)
     assert joined(np.zeros((0, 4), np.float32), np.zeros(0, np.int64), 0.6).tolist() == []
     sums = np.stack([vectors[cloud == part].sum(0) for part in range(2)])
     assert joined(sums, np.bincount(cloud), 0.6).tolist() == [0, 1]
 
 
-def test_two_of_three_parts_are_not_joined_because_the_third_is_far_from_both() -> None:
+def test_a_far_third_part_joins_no_others() -> None:
     middles = np.asarray([[1, 0, 0, 0], [1, 0.9, 0, 0], [0, 0, 1, 0]])  # the first two have a cosine of 0.74
     vectors = unit_vectors(np.repeat(unit_vectors(middles), 40, 0) + np.random.default_rng(0).normal(0, 0.05, (120, 4)))
     part = np.repeat([0, 1, 2], 40)
@@ -170,21 +170,21 @@ def test_two_of_three_parts_are_not_joined_because_the_third_is_far_from_both() 
     assert adjusted_rand_score(groups[part], np.repeat([0, 1, 2], 40)) == 1
 
 
-def test_groups_do_not_depend_on_a_direction_that_all_vectors_share() -> None:
+def test_groups_ignore_a_direction_shared_by_all() -> None:
     vectors, _, cloud = clouds(6, 60)
     shifted = unit_vectors(vectors + 3 * unit_vectors(np.ones(vectors.shape[1]))).astype(np.float32)
     near = nearest(shifted, shifted, 8)
     assert adjusted_rand_score(cloud, fit_groups(shifted, near, GroupSettings()).fine) > 0.95
 
 
-def test_a_fitted_vector_stays_in_its_group_unless_nothing_is_decided_around_it() -> None:
+def test_fitted_vectors_keep_groups_unless_votes_are_split() -> None:
     labels = np.asarray([0, 1, 1, 1, -1, -1])
     near = np.asarray([[1, 2, 3], [1, 4, 5]], np.int32)
     cosines = np.asarray([[0.9, 0.9, 0.9], [0.2, 0.9, 0.9]], np.float32)
     assert vote(Neighbours(near, cosines, np.asarray([0, 0])), labels).tolist() == [0, -1]
 
 
-def test_what_lies_between_groups_or_far_from_all_is_in_none() -> None:
+def test_outliers_and_ties_are_in_no_group() -> None:
     labels = np.asarray([0, 0, 0, 1, 1, 1, -1])
     near = np.asarray([[0, 1, 2, 3], [0, 3, 4, 6], [0, 1, 2, 3], [0, 3, 6, 6]], np.int32)
     cosines = np.asarray([[0.9] * 4, [0.9] * 4, [0.1] * 4, [0.9] * 4], np.float32)
@@ -193,7 +193,7 @@ def test_what_lies_between_groups_or_far_from_all_is_in_none() -> None:
     assert vote(neighbours, labels, least_cosine=0.3).tolist() == [0, 1, -1, -1]
 
 
-def test_a_vote_over_many_groups_is_that_of_counting() -> None:
+def test_votes_over_many_groups_equal_counting() -> None:
     random_numbers = np.random.default_rng(0)
     labels = random_numbers.integers(-1, 4, 50)
     rows = random_numbers.integers(0, 50, (200, 7)).astype(np.int32)
@@ -204,12 +204,12 @@ def test_a_vote_over_many_groups_is_that_of_counting() -> None:
         assert group == (best if votes[best] >= LEAST_SHARE * cosines[row].sum() else -1)
 
 
-def test_the_lonely_are_far_below_the_middle() -> None:
+def test_outliers_are_far_below_the_median() -> None:
     cosines = np.random.default_rng(0).normal(0.8, 0.02, 10_000)
     assert outlier_cosine(cosines) == pytest.approx(0.72, abs=0.005)
 
 
-def test_a_place_on_the_map_is_that_of_the_copy_or_between_the_nearest() -> None:
+def test_places_are_of_copies_or_between_neighbours() -> None:
     places = np.asarray([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     near = Neighbours(
         np.asarray([[1, 2], [0, 2], [1, 2]], np.int32),
@@ -222,7 +222,7 @@ def test_a_place_on_the_map_is_that_of_the_copy_or_between_the_nearest() -> None
     assert found[2] == pytest.approx([0, 0])
 
 
-def test_the_sample_does_not_depend_on_the_order_and_changes_little_with_growth() -> None:
+def test_samples_ignore_order_and_change_little_with_growth() -> None:
     texts = [f"text {number}" for number in range(1000)]
     keys = keys_of(texts, 0)
     chosen = {texts[row] for row in sample_rows(keys, 100, np.ones(1000, bool))}
@@ -244,7 +244,7 @@ def test_all_vectors_get_their_group_from_a_sample() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 5])
-def test_next_to_nothing_has_no_groups_but_no_error_either(count: int) -> None:
+def test_tiny_data_have_no_groups_and_no_error(count: int) -> None:
     vectors, texts, _ = clouds(1, 5)
     found = group_vectors(vectors[:count], texts[:count], GroupSettings())
     assert len(found.groups) == count
@@ -264,7 +264,7 @@ def test_a_group_is_split_into_its_parts() -> None:
     assert split_group(near, np.asarray([0] * 3 + [1] * 97), 0) is None
 
 
-def test_central_members_are_those_most_like_the_mean_and_the_same_words_are_shown_once() -> None:
+def test_central_members_are_nearest_and_have_distinct_words() -> None:
     vectors = unit_vectors(np.asarray([[1, 0.0], [1, 0.1], [1, -0.1], [0.5, 1], [0, 1]])).astype(np.float32)
     found = members_of(vectors, np.asarray([7, 7, 7, 7, -1]), ["a", "Hi, b!", "hi b", "d", "e"])
     assert set(found) == {7} and found[7].size == 4

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from turnlens.groups.model_updates import match_groups, pinned_labels
 from turnlens.groups.pipeline import Grouping, Parts, group_vectors
 
 
+@cache
 def first(groups: int = 4) -> tuple[Grouping, np.ndarray]:
     vectors, texts, cloud = clouds(groups, 60)
     return group_vectors(vectors, texts, GroupSettings()), cloud
@@ -38,14 +40,14 @@ def test_the_same_data_has_the_same_groups() -> None:
     assert (again.groups == found.groups).all()
 
 
-def test_groups_that_are_made_otherwise_are_found_anew_and_none_of_them_is_new() -> None:
+def test_other_settings_refit_groups_without_marking_them_new() -> None:
     vectors, texts, _ = clouds(4, 60)
     few = group_vectors(vectors, texts, GroupSettings(granularity=2)).model
     more = group_vectors(vectors, texts, GroupSettings(), few).model
     assert len(more.groups) > len(few.groups) and not any(group.new for group in more.groups.values())
 
 
-def test_groups_keep_their_ids_when_data_grows_and_only_new_ones_are_new() -> None:
+def test_growing_data_keep_ids_and_mark_new_groups() -> None:
     before, cloud = first()
     after, all_clouds = grown(before.model)
     assert not any(group.new for group in before.model.groups.values())
@@ -59,7 +61,7 @@ def test_groups_keep_their_ids_when_data_grows_and_only_new_ones_are_new() -> No
     assert sum(group.new for id, group in after.model.groups.items() if group.parent is not None) == 1
 
 
-def test_a_little_that_is_like_what_there_was_joins_it_and_all_else_stays_as_it_was() -> None:
+def test_few_similar_texts_join_and_nothing_else_changes() -> None:
     before, cloud = first()
     vectors, texts, _ = clouds(4, 60)
     more, further, further_cloud = clouds(4, 5, seed=1)
@@ -71,7 +73,7 @@ def test_a_little_that_is_like_what_there_was_joins_it_and_all_else_stays_as_it_
     assert (joined == np.asarray(of_cloud)[further_cloud]).mean() > 0.8
 
 
-def test_a_little_that_is_unlike_all_else_is_a_new_group() -> None:
+def test_few_texts_unlike_all_others_are_new_groups() -> None:
     before, _ = first()
     vectors, texts, _ = clouds(4, 60)
     more, further, further_cloud = clouds(5, 40, seed=1)
@@ -83,7 +85,7 @@ def test_a_little_that_is_unlike_all_else_is_a_new_group() -> None:
     assert after.model.groups[int(np.bincount(groups[groups >= 0]).argmax())].new
 
 
-def test_what_is_now_in_another_part_is_not_new() -> None:
+def test_texts_that_change_parts_are_not_new() -> None:
     vectors, texts, _ = clouds(4, 60)
     more, further, _ = clouds(4, 3, seed=1)
     part = np.zeros(len(texts) + len(further), np.int64)
@@ -100,7 +102,7 @@ def test_what_is_now_in_another_part_is_not_new() -> None:
     assert found(len(part), before).joined == len(further)
 
 
-def test_groups_are_found_anew_when_a_fifth_has_joined() -> None:
+def test_groups_are_refitted_after_a_fifth_joined() -> None:
     model, (vectors, texts, _) = None, clouds(4, 60)
     joined = []
     for seed in range(1, 5):
@@ -111,7 +113,7 @@ def test_groups_are_found_anew_when_a_fifth_has_joined() -> None:
     assert joined == [0, 20, 40, 0]
 
 
-def test_what_was_new_is_so_until_data_grows_again() -> None:
+def test_new_groups_are_marked_until_data_grow() -> None:
     before, _ = first()
     after, _ = grown(before.model)
     again, _ = grown(after.model)
@@ -129,7 +131,7 @@ def test_names_are_kept_with_the_ids() -> None:
     assert kept == {id: f"name of {id}" for id in kept} and len(kept) >= 4
 
 
-def test_groups_are_matched_by_overlap_first_and_by_centroids_where_no_text_is_in_both() -> None:
+def test_groups_are_matched_by_overlap_then_by_centroids() -> None:
     labels = np.asarray([0, 0, 0, 1, 1, 2, 2])
     former = np.asarray([10, 10, 11, 11, 11, -1, -1])
     centroids = np.eye(3)
@@ -138,7 +140,7 @@ def test_groups_are_matched_by_overlap_first_and_by_centroids_where_no_text_is_i
     assert match_groups(labels, former, centroids, {10: known[10], 11: known[11]}) == {0: 10, 1: 11}
 
 
-def test_a_pinned_group_keeps_what_it_had_and_takes_what_is_new_of_its_like() -> None:
+def test_pinned_groups_keep_members_and_take_similar_ones() -> None:
     labels = np.asarray([0, 0, 0, 1, 1, 1])
     former = np.asarray([5, 5, -1, 6, 6, -1])
     free, held = pinned_labels(labels, former, frozenset([5]))

@@ -17,7 +17,7 @@ from turnlens.groups.naming_endpoint import Endpoint
 from turnlens.groups.phrases import distinct_names, keyword_name, name_phrases, told_apart
 
 
-def test_phrases_are_what_a_group_says_and_others_do_not() -> None:
+def test_phrases_are_of_one_group_only() -> None:
     texts = ["i want my money back", "give me the money back please", "my money back now"] * 4
     texts += ["where is my parcel", "the parcel is late", "please find my parcel"] * 4
     phrases = name_phrases(texts, np.repeat([0, 1], 12))
@@ -25,7 +25,7 @@ def test_phrases_are_what_a_group_says_and_others_do_not() -> None:
     assert not any(one in ("the", "my", "i") for own in phrases for one in own)
 
 
-def test_no_phrase_goes_beyond_a_full_stop_and_numbers_name_nothing() -> None:
+def test_phrases_cross_no_full_stop_or_number() -> None:
     phrases = name_phrases(["sounds good. thanks 9", "sounds good! thanks 8"] * 3, np.zeros(6, int))
     assert set(phrases[0]) == {"sounds good", "thanks"}
 
@@ -38,7 +38,7 @@ def test_chinese_texts_are_named_by_runs_of_characters() -> None:
     assert all(not a & b for place, a in enumerate(pairs) for b in pairs[:place])
 
 
-def test_stop_words_are_those_of_the_texts_in_any_language() -> None:
+def test_stop_words_are_found_in_any_language() -> None:
     texts = [f"ich möchte {was} der rechnung {number}" for number in range(4) for was in ("das geld", "die summe")]
     texts += [f"ich möchte {was} des pakets {number}" for number in range(4) for was in ("das gewicht", "die größe")]
     texts += [f"ich möchte {was} des fluges {number}" for number in range(4) for was in ("das ziel", "die zeit")]
@@ -47,7 +47,7 @@ def test_stop_words_are_those_of_the_texts_in_any_language() -> None:
     assert not {"ich", "möchte", "das", "die"} & {word for own in phrases for word in own}
 
 
-def test_what_most_groups_of_a_part_have_in_common_describes_none_of_them() -> None:
+def test_common_phrases_of_a_part_describe_no_group() -> None:
     texts = ["my flight is late", "my flight is gone"] * 3 + ["my flight and bag", "my flight, two bags"] * 3
     answers = ["we see", "we know", "oh dear"] * 6
     labels = np.concatenate([np.repeat([0, 1], 6), np.repeat([2, 3, 4], 6)])
@@ -57,7 +57,7 @@ def test_what_most_groups_of_a_part_have_in_common_describes_none_of_them() -> N
     assert by_part[0] and not any(word in ("my", "flight") for phrase in by_part[0] for word in phrase.split()[::2])
 
 
-def test_a_phrase_says_more_if_texts_elsewhere_that_have_it_are_like_the_group() -> None:
+def test_phrases_rank_by_likeness_of_other_texts() -> None:
     bags = ["bag, minutes", "minutes: bag", "bag? minutes!"]
     texts = bags * 3 + ["seat", "a seat", "my seat"] * 3 + ["bill", "a bill", "my bill"] * 3 + ["card"] * 9
     texts += ["seat and a bag", "bill in minutes"]  # the first of them is also about a bag
@@ -70,13 +70,13 @@ def test_a_phrase_says_more_if_texts_elsewhere_that_have_it_are_like_the_group()
     assert name_phrases(["the", "the"], np.asarray([0, 0]), vectors=vectors[:2]) == [["the"]]  # there are no others
 
 
-def test_a_name_of_keywords_has_those_that_are_nearly_as_common_as_the_first() -> None:
+def test_keyword_names_hold_nearly_equally_common_phrases() -> None:
     texts = ["The gate?", "Gate 4", "which gate", "gate: bus", "terminal and gate", "two gates, terminal"]
     assert keyword_name(["gate", "terminal", "bus"], texts) == "gate · terminal"
     assert keyword_name([], texts) == ""
 
 
-def test_groups_are_tight_apart_from_what_all_of_a_part_share() -> None:
+def test_tightness_ignores_the_mean_of_a_part() -> None:
     vectors, _, cloud = clouds(4, 60)
     shared = unit_vectors(vectors + np.float32(2) * vectors.mean(0) + np.float32(0.5))
     loose = unit_vectors(shared + np.random.default_rng(0).standard_normal(shared.shape).astype(np.float32) / 2)
@@ -93,12 +93,12 @@ def test_texts_without_words_have_no_phrases() -> None:
     assert name_phrases([], np.zeros(0, int)) == []
 
 
-def test_what_fewer_than_three_texts_say_is_no_phrase_of_a_group() -> None:
+def test_phrases_need_three_texts() -> None:
     texts = ["anna", "bert", "carl", "dora", "call anna", "pay my bill", "the bill", "my bill"]
     assert name_phrases(texts, np.repeat([0, 1], [5, 3])) == [[], ["bill"]]
 
 
-def test_names_of_nearly_the_same_words_get_a_phrase_that_the_other_has_not() -> None:
+def test_similar_names_get_a_phrase_of_their_own() -> None:
     phrases = [["change", "aisle", "seat"], ["change", "middle"], ["bag"], ["bag", "lost"]]
     names = ["I want to change my seat", "I want to change my seat.", "Where is my bag?", ""]
     assert told_apart(names, phrases) == [
@@ -119,7 +119,7 @@ def sentences(texts: list[str], labels: list[int]) -> list[str]:
     return name_sentences(texts, np.eye(2, dtype=np.float32)[np.asarray(labels)], np.asarray(labels))
 
 
-def test_a_sentence_is_a_clause_without_greeting_and_slot_values() -> None:
+def test_sentences_are_clauses_without_greetings_and_values() -> None:
     texts = [f"Hi, I want to book a bus to city{chr(97 + number)}." for number in range(19)] + [
         "Hi, I want to book a bus."
     ]
@@ -127,7 +127,7 @@ def test_a_sentence_is_a_clause_without_greeting_and_slot_values() -> None:
     assert sentences(texts + others, [0] * 20 + [1] * 20) == ["I want to book a bus.", "Is my parcel late?"]
 
 
-def test_names_hold_no_numbers_and_nobody_s_name_where_others_do() -> None:
+def test_names_hold_no_numbers_and_no_person() -> None:
     own = ["Refund my order 48113", "Refund for Zoltan Nagy, please", *["I would like a refund of it all"] * 3]
     assert sentences(own + ["Where is my bag ? ? ?"] * 3, [0] * 5 + [1] * 3) == [
         "I would like a refund of it all",
@@ -135,19 +135,19 @@ def test_names_hold_no_numbers_and_nobody_s_name_where_others_do() -> None:
     ]
 
 
-def test_a_macro_is_named_as_a_whole_and_no_name_has_a_long_number_or_stands_in_quotation_marks() -> None:
+def test_macros_are_names_without_long_numbers_or_quotes() -> None:
     macro = "I am sorry for the trouble. One moment, please."
     texts = [macro, *(f"my number is {number}." for number in (82517392, 55523288, 61230099)), "“what now please”"]
     names = name_sentences(texts, np.eye(5, dtype=np.float32), np.asarray([0, 1, 1, 1, 2]))
     assert names == [macro, "My number is", "What now please"]
 
 
-def test_mere_names_and_numbers_are_named_by_none_of_them() -> None:
+def test_mere_names_and_numbers_are_no_names() -> None:
     texts = [f"{chr(97 + number) * 4} {number}" for number in range(20)]
     assert sentences(texts + ["Where is my bag?"] * 3, [0] * 20 + [1] * 3) == ["", "Where is my bag?"]
 
 
-def test_a_word_of_few_texts_of_a_group_names_it_only_if_there_is_nothing_else() -> None:
+def test_rare_words_name_a_group_only_last() -> None:
     own = ["Thanks to Laura for the help", *["Thanks to you for the help"] * 40]
     others = [f"Laura {what} my bag" for what in ("lost", "found", "took")]
     vectors = np.eye(2, dtype=np.float32)[np.repeat([0, 1], [41, 3])]
@@ -167,7 +167,7 @@ def test_chinese_sentences_are_cut_at_their_own_punctuation() -> None:
     assert sentences(texts, [0] * 3 + [1] * 3) == ["我要退款。", "酒店电话是多少？"]
 
 
-def test_there_is_no_sentence_without_words_and_a_long_one_is_cut_between_words() -> None:
+def test_sentences_need_words_and_are_cut_between_them() -> None:
     assert sentences(["?", "!!"], [0, 0]) == [""]
     (name,) = sentences(["word " * 100], [0])
     assert len(name) <= 122 and name.endswith("word …")

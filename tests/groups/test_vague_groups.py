@@ -1,4 +1,4 @@
-"""Groups of requests that name no matter are dissolved."""
+"""Groups of requests that do not name a topic are dissolved."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import pytest
 from turnlens._utils.vectors import unit_vectors
 from turnlens.groups.vague_groups import dissolve_vague_groups
 
-MATTERS = [["bag", "suitcase"], ["seat", "row"], ["refund", "money"]]
+TOPICS = [["bag", "suitcase"], ["seat", "row"], ["refund", "money"]]
 FEELINGS = ["great", "awful", "never", "love", "today", "again"]
 
 
 def requests(random: np.random.Generator) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Thirty about each matter, with feelings, and thirty with feelings alone; all feelings are near each other."""
+    """Thirty about each topic, with feelings, and thirty with feelings alone; all feelings are near each other."""
     texts, labels, vectors = [], [], []
     for group in range(4):
         for number in range(30):
             feelings = random.choice(FEELINGS, 3, replace=False).tolist()
-            texts.append(" ".join([*feelings, *([MATTERS[group][number % 2]] if group < 3 else [])]))
+            texts.append(" ".join([*feelings, *([TOPICS[group][number % 2]] if group < 3 else [])]))
             labels.append(group)
             vectors.append(np.eye(4)[group] + 0.2 * random.standard_normal(4))
     return texts, np.asarray(labels), unit_vectors(np.asarray(vectors, np.float32))
 
 
-def test_those_that_name_no_matter_are_in_no_group() -> None:
+def test_requests_without_a_topic_are_in_no_group() -> None:
     texts, labels, vectors = requests(np.random.default_rng(0))
     kept = dissolve_vague_groups(labels, vectors, texts)
     assert (kept[labels < 3] == labels[labels < 3]).all()
@@ -32,14 +32,14 @@ def test_those_that_name_no_matter_are_in_no_group() -> None:
 
 
 @pytest.mark.parametrize("word", ["bag", "[NAME] bag"])
-def test_one_that_names_a_matter_goes_there_from_a_group_that_names_none(word: str) -> None:
+def test_requests_with_a_topic_leave_vague_groups(word: str) -> None:
     texts, labels, vectors = requests(np.random.default_rng(0))
     row = int(np.flatnonzero(labels == 3)[0])
     texts[row] += f" {word}"
     assert dissolve_vague_groups(labels, vectors, texts)[row] == 0
 
 
-def test_a_group_that_says_in_its_own_way_what_a_larger_one_says_joins_it() -> None:
+def test_groups_join_larger_ones_of_their_topic() -> None:
     texts, labels, vectors = requests(np.random.default_rng(0))
     short = np.flatnonzero(labels == 0)[:8]
     vectors[short] = np.eye(4, dtype=np.float32)[3]

@@ -37,7 +37,7 @@ def closer(vectors: np.ndarray, topic: np.ndarray) -> float:
     return float(cosines[same].mean() - cosines[~same].mean())
 
 
-def test_the_answer_is_the_next_message_of_anybody_else_in_the_conversation() -> None:
+def test_answers_are_the_next_message_of_another_role() -> None:
     role = np.array(["uab".index(role) for role in "uuaabauuua"])
     conversation = np.array([0, 0, 0, 0, 0, 1, 1, 1, 2, 2])
     assert answers_to(role, conversation.astype(np.uint32)).tolist() == [2, 2, 4, 4, -1, 6, -1, -1, 9, -1]
@@ -54,7 +54,7 @@ def test_messages_that_are_answered_alike_come_closer() -> None:
     assert (answered[1::2] == vectors[1::2]).all()  # nobody answers an answer
 
 
-def test_answers_that_have_nothing_to_do_with_the_messages_add_next_to_nothing() -> None:
+def test_unrelated_answers_add_next_to_nothing() -> None:
     random = np.random.default_rng(0)
     vectors, answer, _ = asked_and_answered(random)
     mixed = np.where(answer >= 0, random.permutation(answer[::2]).repeat(2), -1)
@@ -76,7 +76,7 @@ def test_answers_that_are_all_the_same_teach_nothing() -> None:
     assert guess is None or np.abs(guess(vectors[1::2])).max() < 1e-3
 
 
-def test_the_guess_is_that_of_ridge_regression_scaled_by_the_slope_of_halves() -> None:
+def test_guesses_are_those_of_scaled_ridge_regression() -> None:
     vectors, answer, _ = asked_and_answered(np.random.default_rng(1))
     guess = fit_answer_guess(vectors, answer, ALL)
     assert guess is not None
@@ -95,14 +95,14 @@ def test_the_guess_is_that_of_ridge_regression_scaled_by_the_slope_of_halves() -
 
 
 def talks(count: int, start: int = 0) -> list[dict[str, Any]]:
-    """Conversations about one of two matters, which the answer names, and two of three customers."""
+    """Conversations about one of two topics, which the answer names, and two of three customers."""
     rows = []
     for number in range(start, start + count):
-        matter = ("card", "pizza")[number % 2]
+        topic = ("card", "pizza")[number % 2]
         letters = " ".join("abcdefghij"[int(digit)] for digit in str(number))  # answers with other numbers are macros
         texts = [
-            f"please help me with {matter if number % 3 else 'it'} {number}",
-            f"{matter} {matter} {matter} {letters}",
+            f"please help me with {topic if number % 3 else 'it'} {number}",
+            f"{topic} {topic} {topic} {letters}",
         ]
         messages = [{"role": ("user", "bot")[turn], "content": text} for turn, text in enumerate(texts)]
         rows.append({"id": f"talk-{number}", "messages": messages})
@@ -116,9 +116,7 @@ def basis_of(store: turnlens.ConversationStore) -> Basis:
     return basis
 
 
-def test_groups_are_of_messages_that_are_answered_alike_and_so_are_labels(
-    tmp_path: Path, tiny_encoder: SentenceTransformer
-) -> None:
+def test_groups_and_labels_follow_the_answers(tmp_path: Path, tiny_encoder: SentenceTransformer) -> None:
     store = turnlens.ConversationStore.create(tmp_path / "talks", talks(180), encoder=tiny_encoder)
     found = turnlens.cluster(store, role="user").to_pandas()
     labelled = label(talks(60, start=180), groups=store).to_pandas()

@@ -21,7 +21,7 @@ def struck(*said: list[str]) -> list[str]:
     return [" | ".join(text[start:end].strip() for start, end in own) for text, own in zip(texts, spans)]
 
 
-def test_a_sentence_that_many_texts_end_with_is_struck_in_any_language() -> None:
+def test_repeated_endings_are_boilerplate_in_any_language() -> None:
     found = struck(*([text + SIGNATURE] for text in ASKED), ["Wo ist der Bus?"])
     assert found == [SIGNATURE.strip()] * 20 + [""]
 
@@ -32,13 +32,13 @@ def test_requests_that_are_repeated_are_not_struck() -> None:
     assert not any(struck(*(["Ich möchte kündigen."] for _ in range(30))))
 
 
-def test_quotes_and_what_follows_a_line_of_dashes_are_struck() -> None:
+def test_quotes_and_signatures_are_boilerplate() -> None:
     quoted = "Ja.\nAm Montag schrieb Eva:\n> Kommst du?\n> Eva"
     signed = "Bitte stornieren\n-- \nEva Roth\nEinkauf"
     assert struck([quoted], [signed]) == ["Am Montag schrieb Eva:\n> Kommst du?\n> Eva", "-- \nEva Roth\nEinkauf"]
 
 
-def test_automatic_replies_are_struck_as_a_whole_and_answers_of_people_are_not() -> None:
+def test_only_automatic_replies_are_boilerplate_as_a_whole() -> None:
     found = struck(*([text, AUTOMATIC, "ja", f"Das klären wir, {text}"] for text in ASKED))
     assert found == ["", AUTOMATIC, "", ""] * 20
 
@@ -49,7 +49,7 @@ def test_texts_without_what_is_struck_and_without_placeholders() -> None:
     assert without_placeholders("list[0] <b>bold</b> xx") == "list[0] <b>bold</b> xx"
 
 
-def test_what_a_form_has_one_choose_is_not_struck_where_it_decides_the_answer() -> None:
+def test_decisive_choices_of_a_form_are_no_boilerplate() -> None:
     chosen = ["Wo bleibt mein Geld?", "Der Ofen heizt nicht mehr."]
     asked = [f"{chosen[number % 2]} {text}{SIGNATURE}" for number, text in enumerate(ASKED)]
     answers = [f"Antwort {number % 2}, {text}" for number, text in enumerate(ASKED)]

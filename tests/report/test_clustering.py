@@ -118,7 +118,7 @@ def test_a_store_keeps_its_groups(store: turnlens.ConversationStore, tiny_encode
     assert len(of_store) == 36 and of_store.equals(of_folder)
 
 
-def test_conversations_in_memory_have_the_table_of_a_store(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
+def test_conversations_in_memory_give_the_same_table(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
     store = turnlens.ConversationStore.create(tmp_path / "talks", ROWS, encoder=tiny_encoder)
     groups, of_store = turnlens.cluster(ROWS, encoder=tiny_encoder), turnlens.cluster(store)
     assert groups.to_pandas().equals(of_store.to_pandas())
@@ -151,7 +151,7 @@ def test_an_unknown_level_is_refused() -> None:
         turnlens.cluster(ROWS, level="dialogue")  # type: ignore[arg-type]
 
 
-def test_the_map_is_made_for_those_who_look_and_stays(groups: Groups, store: turnlens.ConversationStore) -> None:
+def test_the_map_is_made_for_pages_and_stays(groups: Groups, store: turnlens.ConversationStore) -> None:
     assert not groups.report.has_map
     report = build_report(store)
     assert report.has_map and np.abs(report.messages["x"]).max() <= 1

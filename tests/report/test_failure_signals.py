@@ -17,7 +17,7 @@ SPOKEN = corpus("user agent user", "user user agent", "user agent user agent")
 VECTORS = np.eye(3, dtype=np.float32)[[0, 2, 0, 1, 1, 2, 0, 2, 1, 2]]
 
 
-def test_a_request_that_is_said_again_after_an_answer_is_repeated() -> None:
+def test_requests_repeated_after_an_answer_are_counted() -> None:
     asks = SPOKEN.role == SPOKEN.roles.index("user")
     said = replace(SPOKEN, time=np.full(10, np.nan))
     assert signals(said, VECTORS, asks, asks)["repeats"].tolist() == [1, 0, 0]

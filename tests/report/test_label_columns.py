@@ -77,7 +77,7 @@ def test_times_of_day_and_mixtures_are_no_durations(values: list[str]) -> None:
     assert numbers(*values) is None
 
 
-def test_what_logs_of_assistants_measure_is_always_a_number() -> None:
+def test_measures_of_assistant_logs_are_numbers() -> None:
     labels = Labels(60)
     for row in range(60):
         labels.set(row, {"input_tokens": 1000 + row, "ticket": 1000 + row, "errors": 0, "calls": 1})

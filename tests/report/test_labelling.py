@@ -56,7 +56,7 @@ def of_clouds(groups: int, roles: list[str | None] | None = None, split: int = 0
     return Labeller(model, Basis(vectors, role, roles or [None], "tiny", "0", False))
 
 
-def test_messages_like_a_group_are_in_it_and_others_in_none() -> None:
+def test_similar_messages_are_labelled_and_others_are_not() -> None:
     labeller = of_clouds(6)
     vectors, _, cloud = clouds(8, 20, seed=1)  # the last two clouds were not there
     ids, confidence = labeller.label(vectors, [len(vectors)], ["user"] * len(vectors))
@@ -74,14 +74,14 @@ def test_a_role_gets_its_own_groups() -> None:
     assert (unknown == cloud).mean() > 0.95
 
 
-def test_where_nothing_can_be_learned_the_share_of_votes_stands_for_the_confidence() -> None:
+def test_without_calibration_confidence_is_the_share_of_votes() -> None:
     vectors, _, cloud = clouds(1, 30)
     confidence = calibrated(vectors, cloud, 0)
     assert confidence == Confidence(None)
     assert confidence.of(np.array([[0.4, 1, 0], [1, 1, 0]])).tolist() == [0.4, 1.0]
 
 
-def test_a_text_that_is_a_request_and_an_aside_is_a_request_and_nameless_groups_are_given_to_nobody() -> None:
+def test_requests_win_over_moves_and_nameless_groups_lose() -> None:
     vectors, _, cloud = clouds(4, 60)
     asides = vectors[cloud == 0]
     basis = Basis(np.concatenate([asides, vectors]), np.repeat([0, 1], [60, 240]), ["user"] * 2, "tiny", "0", False)
@@ -92,7 +92,7 @@ def test_a_text_that_is_a_request_and_an_aside_is_a_request_and_nameless_groups_
     assert ids.tolist() == np.where(cloud < 3, cloud, -1).tolist()
 
 
-def test_a_canned_text_which_is_a_group_by_itself_is_in_it() -> None:
+def test_canned_texts_are_in_their_own_group() -> None:
     canned = np.eye(8)
     voters = Voters.of(canned, np.arange(8), 5)
     groups, evidence = voters.votes(canned[[6, 2]])
@@ -100,7 +100,7 @@ def test_a_canned_text_which_is_a_group_by_itself_is_in_it() -> None:
     assert voters.votes(unit_vectors(np.ones((1, 8))))[1][0, 0] < 0.3
 
 
-def test_what_would_be_far_from_a_narrow_group_is_usual_in_a_wide_one() -> None:
+def test_distances_count_by_the_spread_of_groups() -> None:
     both = np.concatenate([clouds(1, 60, spread=0.1)[0], clouds(2, 60, spread=0.4)[0][60:]])
     voters = Voters.of(both, np.repeat([3, 5], 60), 10)
     off_the_middle = np.concatenate([clouds(1, 20, seed=1, spread=0.4)[0], clouds(2, 20, seed=1, spread=0.4)[0][20:]])
@@ -121,7 +121,7 @@ def test_labels_are_a_table(store: turnlens.ConversationStore, tiny_encoder_path
     assert of_file.to_pandas().equals(table)
 
 
-def test_messages_are_labelled_with_the_projection_that_groups_were_found_with(
+def test_labelling_uses_the_projection_of_the_groups(
     store: turnlens.ConversationStore,
 ) -> None:
     basis = read_models(Path(store.path))["message"].basis
@@ -177,7 +177,7 @@ def test_groups_take_the_names_of_seeds(copied: turnlens.ConversationStore) -> N
     assert groups["Flights"].aside and groups["Flights"].move and groups["About cards"].aside is None
 
 
-def test_an_example_like_no_message_falls_into_no_group() -> None:
+def test_examples_like_no_message_are_in_no_group() -> None:
     cloud = np.repeat([0, 1], 40)
     vectors = unit_vectors(np.eye(8)[cloud] + 0.1 * np.random.default_rng(0).standard_normal((80, 8)))
     basis = Basis(vectors.astype(np.float16), np.zeros(80, np.int64), ["user"], "encoder", "digest", False)
@@ -202,7 +202,7 @@ def test_seeds_that_are_no_seeds(store: turnlens.ConversationStore, seeds: Any, 
         turnlens.cluster(store, seeds=seeds)
 
 
-def test_a_store_that_may_not_be_changed_takes_no_seeds(store: turnlens.ConversationStore) -> None:
+def test_read_only_stores_take_no_seeds(store: turnlens.ConversationStore) -> None:
     reader = turnlens.ConversationStore.open(store.path, read_only=True)
     with pytest.raises(StoreError, match="read-only"):
         turnlens.cluster(reader, seeds={"Cards": "card"})

@@ -62,7 +62,7 @@ def test_details_that_are_asked_for_are_no_requests(tiny_encoder: SentenceTransf
     assert topics and all(name.startswith("Please") for name in topics)
 
 
-def test_each_macro_is_a_group_and_numbers_in_it_do_not_count(tiny_encoder: SentenceTransformer) -> None:
+def test_each_macro_is_a_group_whatever_its_numbers(tiny_encoder: SentenceTransformer) -> None:
     macros = ["let me look into that", "it takes two days", "which browser is it", "your case has the number {}"]
     things = [f"{what} {where}" for what in ("flight", "pizza", "browser") for where in ("to you", "at home", "now")]
     rows = []

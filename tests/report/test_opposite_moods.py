@@ -22,8 +22,8 @@ def around(random: np.random.Generator, means: np.ndarray) -> np.ndarray:
 
 def group(random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Eighty messages about one thing: fifty in one mood, thirty in another, which come second."""
-    matter, mood = np.eye(DIM)[0], np.repeat([0, 1], [50, 30])
-    return around(random, matter + 0.5 * np.eye(DIM)[1 + mood]), mood == 1
+    topic, mood = np.eye(DIM)[0], np.repeat([0, 1], [50, 30])
+    return around(random, topic + 0.5 * np.eye(DIM)[1 + mood]), mood == 1
 
 
 def same(found: np.ndarray, second: np.ndarray) -> float:
@@ -40,7 +40,7 @@ def test_what_is_answered_differently_is_in_another_mood() -> None:
     assert found is not None and same(found, second) > 0.95
 
 
-def test_messages_without_an_answer_are_in_the_mood_that_they_are_like() -> None:
+def test_unanswered_messages_are_in_the_nearest_mood() -> None:
     random = np.random.default_rng(0)
     messages, second = group(random)
     answers = around(random, np.eye(DIM)[3 + second])
@@ -49,7 +49,7 @@ def test_messages_without_an_answer_are_in_the_mood_that_they_are_like() -> None
     assert found is not None and same(found[::3], second[::3]) > 0.8
 
 
-def test_there_are_no_two_moods_where_answers_differ_by_chance_are_alike_or_few() -> None:
+def test_chance_equal_or_few_answers_show_no_moods() -> None:
     random = np.random.default_rng(0)
     messages, second = group(random)
     of_anybody = around(random, np.eye(DIM)[3 + random.integers(0, 2, len(messages))])

@@ -75,9 +75,7 @@ def test_the_same_data_gives_the_same_report(store: ConversationStore, report: R
     assert quick.neighbours["message"] is anew.neighbours["message"]
 
 
-def test_groups_keep_their_projection_until_there_are_twice_as_many_messages(
-    store: ConversationStore, build: Callable[..., Report]
-) -> None:
+def test_projections_stay_until_messages_double(store: ConversationStore, build: Callable[..., Report]) -> None:
     def learned_from() -> int:
         build(page=False)
         basis = read_models(Path(store.path))["message"].basis
@@ -91,9 +89,7 @@ def test_groups_keep_their_projection_until_there_are_twice_as_many_messages(
     assert learned_from() == 78 * 4
 
 
-def test_an_answer_is_where_its_question_is_if_history_counts(
-    tmp_path: Path, tiny_encoder: SentenceTransformer
-) -> None:
+def test_history_puts_answers_beside_their_questions(tmp_path: Path, tiny_encoder: SentenceTransformer) -> None:
     rows = talks(60)
     for number, row in enumerate(rows):
         row["messages"][1]["content"] = f"yes please {number}"
@@ -124,7 +120,7 @@ def test_changing_groups_keeps_how_they_were_made(store: ConversationStore) -> N
     live.close()
 
 
-def test_a_store_opened_read_only_is_not_written_to(store: ConversationStore) -> None:
+def test_read_only_stores_are_not_written_to(store: ConversationStore) -> None:
     (store.path / "report.safetensors").unlink()
     before = sorted(store.path.rglob("*"))
     build_report(ConversationStore.open(store.path, read_only=True), settings=SETTINGS, page=False)
@@ -136,7 +132,7 @@ def test_a_report_of_nothing_is_refused(tmp_path: Path, tiny_encoder: SentenceTr
         build_report(ConversationStore.open(tmp_path / "empty", encoder=tiny_encoder))
 
 
-def test_a_name_given_by_a_user_stays_when_data_grows(store: ConversationStore, build: Callable[..., Report]) -> None:
+def test_names_of_users_stay_when_data_grow(store: ConversationStore, build: Callable[..., Report]) -> None:
     group = fine(build(page=False))[0]
     edits.rename(store.path, "message", group.id, "  Lost\ncards ")
     store.add(talks(6, start=100))
@@ -144,7 +140,7 @@ def test_a_name_given_by_a_user_stays_when_data_grows(store: ConversationStore, 
     assert (after[group.id].name, after[group.id].renamed) == ("Lost cards", True)
 
 
-def test_erasing_forgets_what_was_computed_and_the_words_of_texts_and_leaves_names_of_users(
+def test_erasing_removes_analysis_and_words_but_not_names(
     store: ConversationStore, build: Callable[..., Report]
 ) -> None:
     gone = talks(12, ("zanzibarquux",), start=200)
@@ -226,9 +222,7 @@ def test_edits_that_cannot_be_say_why(store: ConversationStore, build: Callable[
         edits.rename(store.path, "message", 0, "name")
 
 
-def test_groups_of_two_roles_are_not_merged_and_no_two_have_one_name(
-    store: ConversationStore, build: Callable[..., Report]
-) -> None:
+def test_groups_of_two_roles_or_one_name_conflict(store: ConversationStore, build: Callable[..., Report]) -> None:
     report = build()
     role = dict(zip(report.messages["group"].tolist(), report.messages["role"].tolist()))
     first, *others = fine(report)
@@ -271,7 +265,7 @@ def test_an_encoder_with_turn_order_tells_surprise(tmp_path: Path, tiny_encoder:
     assert report.conversations["surprise"] == pytest.approx(values)
 
 
-def test_without_turn_order_each_half_is_ranked_by_a_head_that_saw_the_other(
+def test_without_turn_order_halves_rank_each_other(
     tmp_path: Path, tiny_encoder: SentenceTransformer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[set[str]] = []

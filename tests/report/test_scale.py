@@ -37,7 +37,7 @@ def test_the_most_alike_are_joined_first() -> None:
     assert all(group.joins is None for group in with_scale(_of(found)[:1], found, corpus))
 
 
-def test_a_group_of_two_kinds_has_both_as_parts() -> None:
+def test_mixed_groups_have_parts() -> None:
     vectors, texts, cloud = clouds(3, 60)
     found = group_vectors(vectors, texts, GroupSettings(granularity=3))
     first, second, _ = np.unique(found.groups[found.groups >= 0])

@@ -61,7 +61,7 @@ def test_who_opens_most_conversations_asks(conversations: list[str], asker: str 
         assert speakers.parts[part].role == (spoken.roles[role] if spoken.roles[role] in parts else None)
 
 
-def test_another_role_can_be_named_and_changes_no_parts() -> None:
+def test_naming_the_asker_changes_no_parts() -> None:
     spoken = corpus("user assistant user", "user assistant", "user assistant system")
     usual, named = speakers_of(spoken), speakers_of(spoken, "assistant")
     assert named.asker == "assistant" and named.parts == usual.parts
@@ -99,7 +99,7 @@ def test_other_roles_stay_as_they_are(conversations: list[str], role: str | None
     assert with_opener_roles(spoken, role) is spoken
 
 
-def test_the_opener_can_be_named_as_the_one_who_asks() -> None:
+def test_the_opener_can_be_named_as_asker() -> None:
     opened = with_opener_roles(corpus("A B", "B A", "A B", "B A"), "opener")
     assert opened.role.tolist() == [0, 1] * 4 and speakers_of(opened, "opener").opened == 1
 
@@ -113,12 +113,12 @@ def test_requests_are_a_part_of_their_own() -> None:
     assert usual.with_requests(np.zeros(7, bool)) is usual
 
 
-def test_an_unknown_role_is_an_error_that_lists_the_roles() -> None:
+def test_unknown_roles_are_errors_that_list_the_roles() -> None:
     with pytest.raises(ValueError, match="no message has the role 'customer': expected one of 'user', 'assistant'"):
         speakers_of(corpus("user assistant"), "customer")
 
 
-def test_no_group_holds_messages_of_two_parts_even_if_they_say_the_same() -> None:
+def test_parts_with_equal_texts_share_no_group() -> None:
     vectors, texts, _ = clouds(4, 60)
     part = np.repeat([0, 1, 2], [240, 240, 3])
     doubled, both = np.concatenate([vectors, vectors, vectors[:3]]), [*texts, *texts, *texts[:3]]
@@ -131,7 +131,7 @@ def test_no_group_holds_messages_of_two_parts_even_if_they_say_the_same() -> Non
     assert (groups[part == 0] == alone).all()
 
 
-def test_neighbours_are_of_the_same_part_unless_it_is_too_small() -> None:
+def test_neighbours_are_of_one_part_unless_too_small() -> None:
     vectors, _, _ = clouds(2, 30)
     part = np.arange(60) % 2
     part[0] = 2
@@ -176,7 +176,7 @@ def test_a_table_of_groups_keeps_the_names(rows: list[dict[str, Any]], tiny_enco
     assert table["speaker"][5] == "customer 1" and found.report.speakers.asker == "opener"
 
 
-def test_names_of_other_conversations_get_the_groups_of_opener_and_others() -> None:
+def test_labelled_names_become_opener_and_others() -> None:
     said = ["Carla", "Shop", "Carla", "agent", "Dora", "agent", "Emil"]
     expected = ["opener", "others", "opener", "others", "opener", "others", "others"]
     assert opener_roles(said, [3, 4]) == expected
@@ -190,7 +190,7 @@ def test_conversations_have_no_role(rows: list[dict[str, Any]], tiny_encoder: Se
 
 
 @pytest.mark.parametrize(("then", "moves"), [("please change the day of my flight", {0}), ("card 1", set())])
-def test_what_is_said_again_and_again_before_something_longer_is_no_request(then: str, moves: set[int]) -> None:
+def test_repeated_texts_before_longer_ones_are_no_requests(then: str, moves: set[int]) -> None:
     spoken = corpus(*["user agent user user"] * 20)
     texts = [text for number in range(20) for text in ("a good morning", "yes", f"{then}, {number}", "many thanks")]
     spoken = replace(spoken, texts=texts)

@@ -82,7 +82,7 @@ def test_no_text_and_no_id_is_kept_twice(store: ConversationStore) -> None:
     assert b"talk-" not in kept and not any(subject in kept for subject in (b"card", b"flight", b"pizza"))
 
 
-def test_a_store_opened_read_only_is_left_as_it_is(store: ConversationStore) -> None:
+def test_read_only_stores_keep_no_analysis(store: ConversationStore) -> None:
     (Path(store.path) / FILE).unlink()
     build_report(ConversationStore.open(store.path, read_only=True), settings=SETTINGS, page=False)
     assert not (Path(store.path) / FILE).exists()

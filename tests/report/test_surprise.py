@@ -23,7 +23,7 @@ def made(turns: list[int], seed: int = 0) -> tuple[ReplyHead, np.ndarray, np.nda
     return head, vectors, random.integers(0, 2, len(turn)), turn
 
 
-def test_surprise_is_the_share_of_replies_of_the_role_that_the_head_ranks_above(
+def test_surprise_is_the_share_of_replies_ranked_above(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     head, vectors, role, turn = made([9, 30, 1, 25, 40])
@@ -45,7 +45,7 @@ def test_surprise_is_the_share_of_replies_of_the_role_that_the_head_ranks_above(
         assert found[row] == pytest.approx(expected, abs=0.02)
 
 
-def test_the_same_seed_gives_the_same_sample_and_few_replies_give_nothing() -> None:
+def test_seeds_fix_samples_and_few_replies_give_nothing() -> None:
     head, vectors, role, turn = made([60, 60])
     role[:] = 0
     role[5] = 1  # the only one of its role

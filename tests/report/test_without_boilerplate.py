@@ -16,7 +16,7 @@ from turnlens.store.store_encoder import StoreEncoder
 TEXTS = ["hello [NAME]", "[PHONE] pizza please", "my card [CARD] card", "yes"]
 
 
-def test_they_are_the_same_each_time_whatever_is_embedded_beside_them(
+def test_vectors_ignore_texts_embedded_beside_them(
     tmp_path: Path, tiny_encoder: ConversationEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An encoder's rounding depends on the other texts of a batch; groups of noisy messages depend on the rounding."""
