@@ -27,7 +27,7 @@ def test_figures_by_hand() -> None:
     assert figures["ari"] == pytest.approx(adjusted_rand_score(labels, groups))
 
 
-def test_precision_matches_many_to_one_accuracy_one_to_one() -> None:
+def test_precision_matches_many_accuracy_matches_one() -> None:
     # Too many groups are precise, too few recall everything, and accuracy takes one group a label.
     many = discovery_figures([0, 1, 2, 3], list("aabb"))
     few = discovery_figures([0, 0, 0, 0], list("aabb"))
