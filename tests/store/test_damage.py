@@ -10,6 +10,7 @@ from filelock import FileLock
 
 from turnlens.store import SQL, ConversationStore, StoreError, StoreLockedError
 from turnlens.store.state import naming_damage, state_stamp
+from turnlens.store.store_encoder import StoreEncoder
 from turnlens.store.tables import transaction
 
 NEW = {"id": "new", "messages": [{"role": "user", "content": "i want a pizza"}]}
@@ -57,8 +58,9 @@ def empty(path: Path) -> None:
 def test_damaged_files_are_an_error_with_advice(store, tiny_encoder, harm, files, told) -> None:
     for path in store.path.glob(files):
         harm(path)
+    encoder = StoreEncoder(tiny_encoder, "messages")
     for name, use in USES.items():
-        opened = ConversationStore(store.path, store._given, store._given.digest(), read_only=False)
+        opened = ConversationStore(store.path, encoder, encoder.digest(), read_only=False)
         try:
             use(opened)
         except StoreError as error:

@@ -22,7 +22,7 @@ from turnlens.service.body_limits import LONGEST_AT_ONCE, Answers, Bodies
 from turnlens.service.keys import RateLimiter, Scope, read_keys
 from turnlens.service.refusals import add_error_handlers
 from turnlens.service.request_bodies import JSON
-from turnlens.service.request_metrics import Observing
+from turnlens.service.request_metrics import RequestRecorder
 from turnlens.service.routes.conversations import (
     LINES,
     Added,
@@ -219,7 +219,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         # This only describes the keys for the documentation; `Authentication` checks them before every route.
         dependencies=[Depends(HTTPBearer(auto_error=False))],
         middleware=[
-            Middleware(Observing, service.metrics, settings.log_paths),
+            Middleware(RequestRecorder, service.metrics, settings.log_paths),
             Middleware(Authentication, keys, access, RateLimiter()),
             Middleware(Answers, LONGEST_AT_ONCE * settings.max_body_bytes),
             Middleware(Bodies, settings.max_body_bytes, settings.max_requests, service.metrics.left.inc),

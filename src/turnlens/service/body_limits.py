@@ -18,6 +18,7 @@ _SECONDS_TO_BEGIN = 10  # afterwards, a body must have come at the least rate
 _LEAST_RATE = 1000  # bytes a second
 SHORT = 65_536  # bytes; shorter bodies cost next to nothing
 LONGEST_AT_ONCE = 8  # bodies of the greatest length, or a larger number of shorter ones
+_PIECE = 65_536  # bytes
 
 
 class Bodies:
@@ -135,9 +136,6 @@ async def _left(receive: Receive) -> Message:
     while (message := await receive())["type"] != "http.disconnect":
         pass
     return message
-
-
-_PIECE = 65_536  # bytes
 
 
 class Answers:

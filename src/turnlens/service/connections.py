@@ -22,7 +22,7 @@ class PatientProtocol(H11Protocol):
     """Uvicorn's protocol with limits: how slowly a client may send headers and read answers, and how often connect.
 
     Args:
-        given: The arguments of uvicorn's own protocol.
+        arguments: The arguments of uvicorn's own protocol.
         max_connections: The most connections of one address.
         seconds_for_headers: How long a new connection, or one that has begun a request, may take to send its headers.
         seconds_to_read: How long a client may read nothing of an answer that waits for it. Whoever takes longer than a
@@ -32,13 +32,13 @@ class PatientProtocol(H11Protocol):
 
     def __init__(
         self,
-        *given: Any,
+        *arguments: Any,
         max_connections: int,
         seconds_for_headers: float = _SECONDS_FOR_HEADERS,
         seconds_to_read: float = _SECONDS_TO_READ,
         **further: Any,
     ) -> None:
-        super().__init__(*given, **further)
+        super().__init__(*arguments, **further)
         self._max_connections = max_connections
         self._seconds_for_headers = seconds_for_headers
         self._seconds_to_read = self._patience = seconds_to_read

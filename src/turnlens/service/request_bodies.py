@@ -26,41 +26,14 @@ from turnlens.service.body_limits import SHORT
 from turnlens.service.refusals import Refusal, invalid_request
 from turnlens.service.service import Service, ServiceOf
 
-
-class Request(BaseModel):
-    """A request. An unknown field is an error, so that it is not silently ignored."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    model: str | None = Field(None, description="The name of the served model; may be left out")
-
-
 _CONTENT: dict[str, JsonValue] = {
     "anyOf": [{"type": "string"}, {"type": "array"}, {"type": "null"}],
     "description": "A text or a list of parts; null beside tool_calls, refusal or audio",
 }
-
-
-@with_config(ConfigDict(extra="allow"))
-class Message(TypedDict):
-    """A message. Its further fields, such as labels, are kept when it is stored."""
-
-    role: Annotated[str, Field(min_length=1)]
-    content: Annotated[str, WithJsonSchema(_CONTENT)]
-
-
-def _plain(message: Any) -> Any:
-    return plain_message(message) if isinstance(message, dict) else message
-
-
-# If a long list is wrong throughout, its first error is enough. Messages are read as those of files are.
-Conversation = Annotated[list[Annotated[Message, BeforeValidator(_plain)]], Field(min_length=1, fail_fast=True)]
 EXAMPLE: list[JsonValue] = [
     {"role": "user", "content": "My card is gone."},
     {"role": "assistant", "content": "I will block it."},
 ]
-
-
 JSON = "application/json"
 _Body = TypeVar("_Body", bound=BaseModel)
 _Result = TypeVar("_Result")
@@ -81,6 +54,30 @@ _MEANT = {
     "history": "messages",
     "conversation": "messages",
 }
+
+
+class Request(BaseModel):
+    """A request. An unknown field is an error, so that it is not silently ignored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: str | None = Field(None, description="The name of the served model; may be left out")
+
+
+@with_config(ConfigDict(extra="allow"))
+class Message(TypedDict):
+    """A message. Its further fields, such as labels, are kept when it is stored."""
+
+    role: Annotated[str, Field(min_length=1)]
+    content: Annotated[str, WithJsonSchema(_CONTENT)]
+
+
+def _plain(message: Any) -> Any:
+    return plain_message(message) if isinstance(message, dict) else message
+
+
+# If a long list is wrong throughout, its first error is enough. Messages are read as those of files are.
+Conversation = Annotated[list[Annotated[Message, BeforeValidator(_plain)]], Field(min_length=1, fail_fast=True)]
 
 
 def body_of(model: type[_Body]) -> Callable[[HTTPRequest, ServiceOf], Awaitable[_Body]]:
@@ -163,9 +160,9 @@ def _separators(body: bytes) -> int:
 def _check_fields(value: dict[str, Any], fields: Iterable[str]) -> None:
     unknown = [name for name in value if name not in fields]
     if unknown:
-        told = [_unknown(name, list(fields)) for name in unknown[:_FIELDS_SHOWN]]
-        more = f"; and {len(unknown) - len(told):,} more" if len(unknown) > len(told) else ""
-        raise Refusal(422, "; ".join(told) + more, _shortened(unknown[0]))
+        hints = [_unknown(name, list(fields)) for name in unknown[:_FIELDS_SHOWN]]
+        more = f"; and {len(unknown) - len(hints):,} more" if len(unknown) > len(hints) else ""
+        raise Refusal(422, "; ".join(hints) + more, _shortened(unknown[0]))
 
 
 def _unknown(name: str, fields: Sequence[str]) -> str:

@@ -17,6 +17,23 @@ from turnlens.service.authentication import key_of
 from turnlens.service.refusals import Refusal, unexpected
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_LOGGER = logging.getLogger("turnlens.service.requests")
+_REQUEST_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_CLIENT_LEFT = 499  # the status that nginx uses
+_SECONDS_TO_RESTART = 5
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+_SECURITY = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+# The page that documents the routes starts its script from an inline line.
+_OF_DOCS = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; frame-ancestors 'none'"
+)
 
 
 class Metrics:
@@ -48,26 +65,7 @@ class Metrics:
         return generate_latest(self._registry)
 
 
-_LOGGER = logging.getLogger("turnlens.service.requests")
-_REQUEST_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_CLIENT_LEFT = 499  # the status that nginx uses
-_SECONDS_TO_RESTART = 5
-_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-_SECURITY = {
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
-# The page that documents the routes starts its script from an inline line.
-_OF_DOCS = (
-    "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data:; frame-ancestors 'none'"
-)
-
-
-class Observing:
+class RequestRecorder:
     """The outermost ASGI middleware.
 
     Args:
@@ -86,8 +84,8 @@ class Observing:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        given = Headers(scope=scope).get("x-request-id", "")
-        request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        requested = Headers(scope=scope).get("x-request-id", "")
+        request_id = requested if _REQUEST_ID.fullmatch(requested) else uuid.uuid4().hex
         status, start = _CLIENT_LEFT, time.perf_counter()
 
         async def send_with_headers(message: Message) -> None:

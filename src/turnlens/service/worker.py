@@ -19,6 +19,9 @@ from turnlens.service.served_model import ServedModel
 from turnlens.service.threads import fulfil
 
 TokenRow = Sequence[int]
+_Result = TypeVar("_Result")
+_LOADING_SECONDS = 5  # after this time, clients should try again while the model is loading
+_MEMORY = 0.9  # the weight of earlier batches in the measured speed
 
 
 @dataclass(eq=False)
@@ -127,11 +130,6 @@ class JobQueue:
                 unfinished.append(job)
         self._jobs.extend(unfinished)
         return batch
-
-
-_Result = TypeVar("_Result")
-_LOADING_SECONDS = 5  # after this time, clients should try again while the model is loading
-_MEMORY = 0.9  # the weight of earlier batches in the measured speed
 
 
 class ModelWorker:

@@ -28,6 +28,17 @@ from turnlens.store.state import StoreError
 
 ANNOTATIONS_FILE = "annotations.json"
 _SCHEMA = 1
+# What a conversation of a sample is an example of, where its request is, and which group that is in.
+SAMPLED_AS, REQUEST_TURN, GROUP, GROUP_NAME = "sampled_as", "request_turn", "group", "group_name"
+REASONS = ("request", "no request", "edge", "surprising", "failed")
+_TABLES = (".csv", ".xlsx", ".parquet")
+_UNREADABLE: tuple[type[Exception], ...] = (BadRow, ConversationError, *DAMAGE)
+_COLUMNS = {"id", "turn", GROUP_NAME}  # a person may have deleted others
+_log = logging.getLogger("turnlens")
+_IDS = ("id", "conversation")
+_READ = (".csv", ".tsv", ".txt", ".xlsx", ".parquet", ".jsonl", ".ndjson", ".json")
+# What the names of labels would take the place of.
+_RESERVED = ("id", "messages", "role", "content", "time")
 
 
 @dataclass(frozen=True)
@@ -99,20 +110,12 @@ def _annotation_of(labels: Mapping[str, Any], turns: Mapping[str, Mapping[str, A
     return Annotation(dict(labels), {int(turn): dict(given) for turn, given in turns.items()})
 
 
-# What a conversation of a sample is an example of, where its request is, and which group that is in.
-SAMPLED_AS, REQUEST_TURN, GROUP, GROUP_NAME = "sampled_as", "request_turn", "group", "group_name"
-REASONS = ("request", "no request", "edge", "surprising", "failed")
-_TABLES = (".csv", ".xlsx", ".parquet")
-_UNREADABLE: tuple[type[Exception], ...] = (BadRow, ConversationError, *DAMAGE)
-_COLUMNS = {"id", "turn", GROUP_NAME}  # a person may have deleted others
-
-
 def without_sample_labels(record: Record) -> Record:
     """A conversation without the labels that a sample has added to it, if it is certainly from a sample."""
     fields = record.fields
     reasons, turn, group, name = (_added_name(label, record) for label in (SAMPLED_AS, REQUEST_TURN, GROUP, GROUP_NAME))
-    given = fields.get(reasons)
-    if not (isinstance(given, list) and given and set(given) <= {*REASONS} and isinstance(fields.get(turn), int)):
+    sampled = fields.get(reasons)
+    if not (isinstance(sampled, list) and sampled and set(sampled) <= {*REASONS} and isinstance(fields.get(turn), int)):
         return record
     added = {reasons, turn, *((group, name) if name in fields else ())}  # where there is no group, both are missing
     return replace(record, fields={label: value for label, value in fields.items() if label not in added})
@@ -133,13 +136,6 @@ def is_table_of_groups(file: Path) -> bool:
 def _added_name(name: str, record: Record) -> str:
     """The name of a label that a sample adds, which is another one where the source has a label of that name."""
     return f"label_{name}" if f"label_{name}" in record.fields else name
-
-
-_log = logging.getLogger("turnlens")
-_IDS = ("id", "conversation")
-_READ = (".csv", ".tsv", ".txt", ".xlsx", ".parquet", ".jsonl", ".ndjson", ".json")
-# What the names of labels would take the place of.
-_RESERVED = ("id", "messages", "role", "content", "time")
 
 
 @dataclass(frozen=True)
@@ -179,14 +175,14 @@ def rows_in(tables: Tables, rows: Sequence[LabelledRow]) -> list[LabelledRow]:
     strange = [row for row in rows if row.id not in turns]
     known = [row for row in rows if row.id in turns]
     beyond = [row for row in known if row.turn is not None and row.turn >= turns[row.id]]
-    told = []
+    parts = []
     if strange:
-        told.append(f"{len({row.id for row in strange}):,} conversations (the first is {strange[0].id!r})")
+        parts.append(f"{len({row.id for row in strange}):,} conversations (the first is {strange[0].id!r})")
     if beyond:
-        told.append(f"{len(beyond):,} messages (the first is turn {beyond[0].turn} of {beyond[0].id!r})")
-    if told:
+        parts.append(f"{len(beyond):,} messages (the first is turn {beyond[0].turn} of {beyond[0].id!r})")
+    if parts:
         where = tables.conversations.store
-        _log.warning("%s does not have %s: their labels are left out", where, " and ".join(told))
+        _log.warning("%s does not have %s: their labels are left out", where, " and ".join(parts))
     return [row for row in known if row.turn is None or row.turn < turns[row.id]]
 
 
@@ -199,15 +195,15 @@ def annotations_of(rows: Iterable[LabelledRow]) -> dict[str, Annotation]:
     Raises:
         ConversationError: Two rows give one message, or one conversation, different values of a label.
     """
-    said: dict[str, dict[int | None, dict[str, Any]]] = defaultdict(lambda: defaultdict(dict))
+    by_conversation: dict[str, dict[int | None, dict[str, Any]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
-        labels = said[row.id][row.turn]
+        labels = by_conversation[row.id][row.turn]
         for name, value in row.labels.items():
             if labels.setdefault(name, value) != value:
                 at = "" if row.turn is None else f", turn {row.turn},"
                 problem = f"conversation {row.id!r}{at} has two values of {name!r}: {labels[name]!r} and {value!r}"
                 raise ConversationError(row.place, f"{problem}; leave one of them")
-    return {id: _annotation(of_turns) for id, of_turns in said.items()}
+    return {id: _annotation(of_turns) for id, of_turns in by_conversation.items()}
 
 
 def _annotation(of_turns: Mapping[int | None, Mapping[str, Any]]) -> Annotation:
@@ -216,7 +212,7 @@ def _annotation(of_turns: Mapping[int | None, Mapping[str, Any]]) -> Annotation:
     for labels in turns.values():
         for name, value in labels.items():
             values[name].append(value)
-    agreed = {name: given[0] for name, given in values.items() if given.count(given[0]) == len(given)}
+    agreed = {name: found[0] for name, found in values.items() if found.count(found[0]) == len(found)}
     return Annotation({**agreed, **of_turns.get(None, {})}, turns)
 
 
@@ -236,13 +232,15 @@ def _rows_of(source: Source, labels: Sequence[str]) -> list[LabelledRow]:
     id_column = next((name for name in _IDS if name in columns), None)
     for name in ("id", *labels) if id_column is None else labels:
         if name not in columns:
-            said = f"there is no column {name!r}{did_you_mean(name, columns)}; found {', '.join(columns) or 'no rows'}"
-            raise ConversationError(source.name, said)
+            problem = (
+                f"there is no column {name!r}{did_you_mean(name, columns)}; found {', '.join(columns) or 'no rows'}"
+            )
+            raise ConversationError(source.name, problem)
     rows = []
     for place, record in records:
-        given = {name: value for name in labels if (value := _value(record.get(name))) is not None}
-        if given:
-            rows.append(LabelledRow(place, _id(record, str(id_column), place), _turn(record, place), given))
+        labelled = {name: value for name in labels if (value := _value(record.get(name))) is not None}
+        if labelled:
+            rows.append(LabelledRow(place, _id(record, str(id_column), place), _turn(record, place), labelled))
     return rows
 
 

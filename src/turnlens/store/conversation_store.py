@@ -106,19 +106,19 @@ class ConversationStore(StoreReader):
         path = folder_of(path)
         reader = Reader(path)
         if state_stamp(path) is not None:
-            given = None if encoder is None else store_encoder(encoder, reader.tables().state.pooling)
+            chosen = None if encoder is None else store_encoder(encoder, reader.tables().state.pooling)
         elif read_only or not create:
             raise no_store(path)
         else:
-            given = store_encoder(encoder, pooling)
-            create_store(path, given, tokenizer, language)
-        digest = given.digest() if given is not None else None
+            chosen = store_encoder(encoder, pooling)
+            create_store(path, chosen, tokenizer, language)
+        digest = chosen.digest() if chosen is not None else None
         state = reader.tables().state
         if tokenizer not in ("", state.tokenizer):
             raise other_tokenizer(path, state, tokenizer)
         if digest not in (None, state.digest):
-            raise other_encoder(path, state, str(given and given.name))
-        return cls(path, given, digest, read_only)
+            raise other_encoder(path, state, str(chosen and chosen.name))
+        return cls(path, chosen, digest, read_only)
 
     @classmethod
     def create(
@@ -234,9 +234,9 @@ class ConversationStore(StoreReader):
 
         rows = labelled_rows(data, require_list(labels, "labels"))
         with self._changes() as changes:
-            given = annotations_of(rows_in(changes.tables, rows))
+            new_annotations = annotations_of(rows_in(changes.tables, rows))
             kept = read_annotations(self.path)
-            new = {id: kept.get(id, Annotation()) | annotation for id, annotation in given.items()}
+            new = {id: kept.get(id, Annotation()) | annotation for id, annotation in new_annotations.items()}
             if new:
                 write_annotations(self.path, kept | new)
                 self._add(changes, conversations_of(changes.tables, list(new)))
@@ -350,7 +350,7 @@ class ConversationStore(StoreReader):
                 reindex(self.path, changes, new, progress)
             elif new.name != state.encoder:
                 changes.commit(encoder=new.name)
-            self._given, self._loaded = new, (digest, new)
+            self._own_encoder, self._loaded = new, (digest, new)
 
     def _changes(self) -> AbstractContextManager[Transaction]:
         """Begin a transaction as the only writer."""

@@ -46,8 +46,8 @@ def check_generated_ids(tables: Tables, rows: Iterable[Mapping[str, Any]], files
         digests = {row["conversation"]: row["digest"] for row in stored}
         differing = {record.id: record for record in records if digests.get(record.id, record.digest) != record.digest}
         for row in conversations_of(tables, list(differing)):
-            said = plain_messages(row["messages"], row["id"])
-            if differing[row["id"]].plain[: len(said)] != said:
+            stored_messages = plain_messages(row["messages"], row["id"])
+            if differing[row["id"]].plain[: len(stored_messages)] != stored_messages:
                 raise ConversationError(
                     str(generating_file(row["id"], files)),
                     f"the store already has another conversation {row['id']!r}, which this file only calls so because "

@@ -28,6 +28,12 @@ _MOSTLY = 0.2  # of all characters
 _MANY = 0.1  # of all texts
 _ENGLISH = "English"
 _TOGETHER = 20  # messages, which are too short one by one for a language to be told
+_COMMITS_UNTIL_TIDY, _SMALL = 64, 4096  # in a store of 4,096 messages at most; beyond, with their square root
+_LARGEST_UNINDEXED, _WHILE_ADDING = 0.25, 1.0  # texts outside the index, as a share of the texts in it
+RETENTION = timedelta(minutes=10)  # longer than any reader needs to notice a commit
+_NEVER = timedelta(days=36_500)
+SMALLEST_INDEXED = 20_000  # vectors; fewer are held in memory. Measured in docs/costs.md.
+_LEAST_LIVE = 0.75  # of the rows of an index; if more were deleted, it is written again
 
 
 def add_text_index(tables: Tables, tokenizer: str, language: str, texts: Sequence[str]) -> str:
@@ -74,17 +80,9 @@ def _fitting_tokenizer(texts: Sequence[str], language: str) -> str:
 def _is_foreign(texts: Sequence[str]) -> bool:
     """Return true if most texts are in other languages than English."""
     starts = range(0, len(texts), _TOGETHER)
-    told = [language_of([{"content": text} for text in texts[start : start + _TOGETHER]]) for start in starts]
-    known = [language for language in told if language is not None]
+    languages = [language_of([{"content": text} for text in texts[start : start + _TOGETHER]]) for start in starts]
+    known = [language for language in languages if language is not None]
     return known.count("en") < len(known) / 2
-
-
-_COMMITS_UNTIL_TIDY, _SMALL = 64, 4096  # in a store of 4,096 messages at most; beyond, with their square root
-_LARGEST_UNINDEXED, _WHILE_ADDING = 0.25, 1.0  # texts outside the index, as a share of the texts in it
-RETENTION = timedelta(minutes=10)  # longer than any reader needs to notice a commit
-_NEVER = timedelta(days=36_500)
-SMALLEST_INDEXED = 20_000  # vectors; fewer are held in memory. Measured in docs/costs.md.
-_LEAST_LIVE = 0.75  # of the rows of an index; if more were deleted, it is written again
 
 
 def _is_due(tables: Tables, is_adding: bool) -> bool:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 TIME_NAMES = ("time", "timestamp", "created_at", "date")
 _TIME = pa.timestamp("us", tz="UTC")
 _MILLISECONDS_FROM = 1e11  # read as seconds, it would be the year 5138
+_AT_ONCE = 512
+_ORDER = [("conversation", "ascending"), ("turn", "ascending")]
 
 
 def message_schema(dim: int, has_replies: bool) -> pa.Schema:
@@ -103,8 +105,8 @@ class Record:
 
     def digest_of(self, turns: int) -> str:
         """The hash of its first messages."""
-        said = json.dumps([self.fields, self.messages[:turns]], sort_keys=True, ensure_ascii=False, default=str)
-        return hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        content = json.dumps([self.fields, self.messages[:turns]], sort_keys=True, ensure_ascii=False, default=str)
+        return hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     @property
     def plain(self) -> list[Message]:
@@ -152,8 +154,8 @@ def conversation_row(record: Record) -> dict[str, Any]:
 
 def chat_form(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Rebuild a conversation from its row and the rows of its messages, which must be in order."""
-    said = [message_of(message) for message in messages]
-    return {"id": row["conversation"], "messages": said, **labels_of(row)}
+    restored = [message_of(message) for message in messages]
+    return {"id": row["conversation"], "messages": restored, **labels_of(row)}
 
 
 def message_of(row: Mapping[str, Any]) -> Message:
@@ -199,18 +201,18 @@ def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema, **columns: np
     """
     arrays = []
     for field in schema:
-        given = columns.get(field.name)
-        if given is None:
+        values = columns.get(field.name)
+        if values is None:
             arrays.append(pa.array([row[field.name] for row in rows], field.type))
-        elif given.ndim == 1:
-            arrays.append(pa.array(given, field.type))
+        elif values.ndim == 1:
+            arrays.append(pa.array(values, field.type))
         else:
-            if not np.isfinite(given).all():
+            if not np.isfinite(values).all():
                 raise ValueError(
                     "the encoder gives vectors that are not finite: it is damaged, or its training diverged"
                 )
-            flat = pa.array(np.ascontiguousarray(given, np.float32).ravel())
-            arrays.append(pa.FixedSizeListArray.from_arrays(flat, given.shape[1]))
+            flat = pa.array(np.ascontiguousarray(values, np.float32).ravel())
+            arrays.append(pa.FixedSizeListArray.from_arrays(flat, values.shape[1]))
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
@@ -256,10 +258,6 @@ def _entries(labels: Mapping[str, Any]) -> Iterator[str]:
     for name, value in labels.items():
         for entry in value if isinstance(value, list) else [value]:
             yield label_entry(name, entry)
-
-
-_AT_ONCE = 512
-_ORDER = [("conversation", "ascending"), ("turn", "ascending")]
 
 
 def all_ids(tables: Tables) -> list[str]:

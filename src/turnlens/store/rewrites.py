@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _PREFIX = "reindexed-"  # followed by the digest of the encoder
 ERASED = "erased-"  # followed by random digits
+FINDINGS_FILE = "report.safetensors"  # what the explorer has computed about each message and conversation
+OVERVIEW_FILE = "groups.json"  # its groups in brief
 
 
 def reindex(path: Path, changes: Transaction, encoder: StoreEncoder, progress: Callable[[int], None] | None) -> None:
@@ -91,10 +93,6 @@ def _delete_what_is_gone(old: Tables, copying: Transaction) -> None:
     kept = set(all_ids(old))
     if gone := [name for name in all_ids(copying.tables) if name not in kept]:
         delete_conversations(copying, gone)
-
-
-FINDINGS_FILE = "report.safetensors"  # what the explorer has computed about each message and conversation
-OVERVIEW_FILE = "groups.json"  # its groups in brief
 
 
 def erase(path: Path, changes: Transaction, ids: list[str], progress: Callable[[int], None] | None) -> int:

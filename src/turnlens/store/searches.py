@@ -14,6 +14,10 @@ from turnlens.store.lance_table import Tables
 from turnlens.store.records import labels_of, labels_of_hit
 
 _FUSION = 60  # k of reciprocal rank fusion (Cormack et al., SIGIR 2009)
+_COLUMNS = ["conversation", "turn", "role", "text", "labels", "fields", "time"]
+_CONVERSATION_COLUMNS = ["conversation", "turns", "speakers", "fields", "text", "first_time", "last_time"]
+_FUSED = 50  # at least, of each ranking
+_Hit = TypeVar("_Hit", bound=MessageHit)
 
 
 def fused(rankings: Iterable[np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -33,12 +37,6 @@ def fused(rankings: Iterable[np.ndarray], count: int) -> tuple[np.ndarray, np.nd
     least = sorted(scores.values(), reverse=True)[:count][-1:]
     best = [id for id, score in scores.items() if score >= least[0]]
     return np.asarray(best, np.uint64), np.asarray([scores[id] for id in best])
-
-
-_COLUMNS = ["conversation", "turn", "role", "text", "labels", "fields", "time"]
-_CONVERSATION_COLUMNS = ["conversation", "turns", "speakers", "fields", "text", "first_time", "last_time"]
-_FUSED = 50  # at least, of each ranking
-_Hit = TypeVar("_Hit", bound=MessageHit)
 
 
 def find_messages(
@@ -80,8 +78,8 @@ def by_next_speaker(
     """
     if where is not None and names_role(where):
         return where
-    said = said_by(speaker) if speaker else said_by(messages[-1]["role"], is_not=True)
-    condition = said if where is None else f"({where}) AND {said}"
+    by_role = said_by(speaker) if speaker else said_by(messages[-1]["role"], is_not=True)
+    condition = by_role if where is None else f"({where}) AND {by_role}"
     return condition if tables.messages.count_rows(condition) else where
 
 
@@ -118,8 +116,8 @@ def _first_of_each_text(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _hit(kind: type[_Hit], row: dict[str, Any]) -> _Hit:
-    said = {name: row[name] for name in ("score", "conversation", "turn", "role", "text", "time")}
-    return kind(**said, labels=labels_of_hit(row))
+    columns = {name: row[name] for name in ("score", "conversation", "turn", "role", "text", "time")}
+    return kind(**columns, labels=labels_of_hit(row))
 
 
 def _conversation_hit(row: Mapping[str, Any]) -> ConversationHit:

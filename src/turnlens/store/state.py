@@ -32,6 +32,9 @@ STATE_FILE = "store.json"
 LOCK_FILE = "writer.lock"
 _HOLDER = "writer.json"
 LOCK_SECONDS = 5.0  # how long a writer waits for another writer
+_SIGNS_OF_MISSING_RIGHTS = tuple(os.strerror(number) for number in (errno.EACCES, errno.EPERM, errno.EROFS))
+_PLACE_IN_SOURCES = re.compile(r", /\S+\.rs:\d+(:\d+)?")
+Stamp = tuple[int, int] | None
 
 
 class StoreError(ValueError):
@@ -189,10 +192,10 @@ def writer_lock(path: Path, seconds: float) -> Iterator[None]:
         lock.release()
 
 
-def not_permitted(path: Path, said: str) -> StoreError:
+def not_permitted(path: Path, detail: str) -> StoreError:
     """The error for files of a store that this process must not change."""
     return StoreError(
-        f"{path} must not be written by this user ({said}): run everything that writes to it as the user who owns it"
+        f"{path} must not be written by this user ({detail}): run everything that writes to it as the user who owns it"
     )
 
 
@@ -202,11 +205,6 @@ def _holder(path: Path) -> str:
         return f"process {holder['process']} on {holder['host']} since {holder['since']} UTC"
     except (OSError, ValueError, KeyError):
         return "another process"
-
-
-_SIGNS_OF_MISSING_RIGHTS = tuple(os.strerror(number) for number in (errno.EACCES, errno.EPERM, errno.EROFS))
-_PLACE_IN_SOURCES = re.compile(r", /\S+\.rs:\d+(:\d+)?")
-Stamp = tuple[int, int] | None
 
 
 @contextmanager
@@ -232,16 +230,16 @@ def naming_damage(store: Path, stamp: Stamp = None, passing: tuple[type[Exceptio
             raise
         if stamp is not None and stamp != state_stamp(store):
             raise StoreLockedError(f"{store} was rewritten while it was being read: read it again") from error
-        said = _PLACE_IN_SOURCES.sub("", error_line(error))
+        detail = _PLACE_IN_SOURCES.sub("", error_line(error))
         if is_disk_full(error):
             raise StoreError(
-                f"the disk of {store} is full ({said}); the store is sound: free some space and do the same again"
+                f"the disk of {store} is full ({detail}); the store is sound: free some space and do the same again"
             ) from error
-        if any(sign in said for sign in _SIGNS_OF_MISSING_RIGHTS):
-            raise not_permitted(store, said) from error
+        if any(sign in detail for sign in _SIGNS_OF_MISSING_RIGHTS):
+            raise not_permitted(store, detail) from error
         raise StoreError(
-            f"{store} cannot be used: {said}. If its files were cut, changed or removed, copy a backup back, or delete "
-            "the folder and index again"
+            f"{store} cannot be used: {detail}. If its files were cut, changed or removed, copy a backup back, or "
+            "delete the folder and index again"
         ) from error
 
 

@@ -45,7 +45,7 @@ class StoreEncoder:
         pooling: str,
         quick: QuickEncoder | None = None,
     ) -> None:
-        self._given = encoder
+        self._source = encoder
         self.pooling = pooling
         self.quick = quick
         self._quick_query = lru_cache(_RECENT)(self._embedded_quickly)
@@ -72,8 +72,8 @@ class StoreEncoder:
 
             with self._lock:
                 if self._encoder is None:
-                    given = self._given if isinstance(self._given, SentenceTransformer) else self._given()
-                    self._encoder = ConversationEncoder.of(given)
+                    loaded = self._source if isinstance(self._source, SentenceTransformer) else self._source()
+                    self._encoder = ConversationEncoder.of(loaded)
         return self._encoder
 
     @cached_property

@@ -41,7 +41,7 @@ class StoreReader:
     def __init__(self, path: Path, encoder: StoreEncoder | None, digest: str | None) -> None:
         self.path = path
         self._reader = Reader(path)
-        self._given = encoder
+        self._own_encoder = encoder
         self._loaded: tuple[str, StoreEncoder] | None = None if encoder is None else (str(digest), encoder)
 
     def get(self, id: str) -> dict[str, Any] | None:
@@ -84,7 +84,7 @@ class StoreReader:
         return self._reader.tables()
 
     def encoder(self) -> StoreEncoder:
-        """The store's encoder, loaded if it was not given."""
+        """The store's encoder, loaded if none was passed."""
         return self._encoder(self.tables().state)
 
     def search_messages(
@@ -140,7 +140,7 @@ class StoreReader:
         _check_range(limit, offset)
         tables = self.tables()
         messages = [{"role": "user", "content": query}] if isinstance(query, str) else query
-        vector = self._encoder(tables.state).conversation_query(_said(messages))
+        vector = self._encoder(tables.state).conversation_query(_plain_conversation(messages))
         condition = None if where is None else read_filter(where, CONVERSATION_COLUMNS)
         return find_conversations(tables, vector, condition, limit, offset)
 
@@ -177,7 +177,7 @@ class StoreReader:
 
         _check_range(limit, offset)
         tables = self.tables()
-        plain = _said(messages)
+        plain = _plain_conversation(messages)
         query = self._encoder(tables.state).reply_query(plain, mode, speaker)
         condition = by_next_speaker(tables, plain, speaker or next_speaker(plain), _condition(where))
         return find_replies(tables, query, condition, limit, offset, distinct)
@@ -198,7 +198,7 @@ class StoreReader:
 
     def _encoder(self, state: StoreState) -> StoreEncoder:
         """The encoder that made the stored vectors."""
-        if self._loaded is None or (self._given is None and self._loaded[0] != state.digest):
+        if self._loaded is None or (self._own_encoder is None and self._loaded[0] != state.digest):
             encoder = store_encoder(state.encoder, state.pooling)
             self._loaded = (encoder.digest(), encoder)
         digest, encoder = self._loaded
@@ -210,7 +210,7 @@ class StoreReader:
     def _query_vector(self, state: StoreState, query: str | ArrayLike) -> np.ndarray:
         if isinstance(query, str):
             return self._encoder(state).text_query(query)
-        if self._given is not None:
+        if self._own_encoder is not None:
             self._encoder(state)  # whoever gave the encoder made the vector with it
         try:
             vector = np.asarray(query, np.float32)
@@ -224,11 +224,11 @@ class StoreReader:
         return unit_vectors(vector)
 
 
-def _said(messages: Sequence[Message]) -> list[Message]:
+def _plain_conversation(messages: Sequence[Message]) -> list[Message]:
     if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
         raise TypeError(f'messages: expected a list of {{"role", "content"}}, got {messages!r:.60}')
-    said = plain_messages(list(messages), "the conversation")
-    return instructions_apart(said)[1] or said  # as they are stored
+    plain = plain_messages(list(messages), "the conversation")
+    return instructions_apart(plain)[1] or plain  # as they are stored
 
 
 def _condition(where: str | None) -> str | None:

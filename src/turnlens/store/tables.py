@@ -46,6 +46,7 @@ _INDEXES = {"messages": {"vector": "vector", "reply": "reply"}, "conversations":
 _ENVIRONMENT = {"LANCE_DEFAULT_IO_BUFFER_SIZE": str(32 * 2**20), "LANCEDB_LOG": "error"}
 
 _INDEX_CACHE, _METADATA_CACHE = 128 * 2**20, 32 * 2**20  # bytes; LanceDB would take up to 6 GB and 1 GB
+_FILE = "ids.key"
 
 
 def new_state(encoder: StoreEncoder, tokenizer: str, language: str) -> StoreState:
@@ -225,9 +226,6 @@ def _database(folder: Path) -> Any:
     session = lancedb.Session(index_cache_size_bytes=_INDEX_CACHE, metadata_cache_size_bytes=_METADATA_CACHE)
     # Rows keep their ids when files are merged, so that indexes of vectors stay right.
     return lancedb.connect(str(folder), session=session, storage_options={"new_table_enable_stable_row_ids": "true"})
-
-
-_FILE = "ids.key"
 
 
 def id_key(path: str | os.PathLike[str]) -> bytes:

@@ -192,9 +192,9 @@ def remove_others(folder: Path, names: set[str]) -> None:
 
 def _placed(ids: np.ndarray, batches: VectorBatches) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The vectors with these ids, sorted, and the place of each among the ids."""
-    for given, vectors in batches():
-        rows = np.minimum(np.searchsorted(ids, given), len(ids) - 1)
-        is_here = ids[rows] == given
+    for batch_ids, vectors in batches():
+        rows = np.minimum(np.searchsorted(ids, batch_ids), len(ids) - 1)
+        is_here = ids[rows] == batch_ids
         yield rows[is_here], vectors[is_here]
 
 

@@ -31,6 +31,8 @@ from turnlens.service.request_bodies import EXAMPLE, Conversation, Request, body
 from turnlens.service.service import Service, ServiceOf, with_contents
 
 _MANY_NUMBERS = 20_000  # more numbers are turned into text by another thread
+# strict, since true would count as 1
+_Tokens = Annotated[list[Annotated[int, Field(ge=0, strict=True)]], Field(min_length=1, fail_fast=True)]
 
 
 def _kind(value: Any) -> str | None:
@@ -40,8 +42,6 @@ def _kind(value: Any) -> str | None:
     return "text"
 
 
-# strict, since true would count as 1
-_Tokens = Annotated[list[Annotated[int, Field(ge=0, strict=True)]], Field(min_length=1, fail_fast=True)]
 _Input = Annotated[
     Annotated[str, Tag("text")]
     | Annotated[list[str], Field(min_length=1, fail_fast=True), Tag("texts")]
@@ -125,12 +125,12 @@ async def embeddings(
     return Response(content, media_type="application/json")
 
 
-async def _embed_input(service: Service, given: Any, tokenizer: str | None) -> tuple[FloatArray, int]:
-    if isinstance(given, str):
-        return await service.embed_texts([given], "input")
-    if isinstance(given[0], str):
-        return await service.embed_texts(given, "input")
-    rows = [given] if isinstance(given[0], int) else given
+async def _embed_input(service: Service, inputs: Any, tokenizer: str | None) -> tuple[FloatArray, int]:
+    if isinstance(inputs, str):
+        return await service.embed_texts([inputs], "input")
+    if isinstance(inputs[0], str):
+        return await service.embed_texts(inputs, "input")
+    rows = [inputs] if isinstance(inputs[0], int) else inputs
     model = service.model
     if tokenizer not in model.names:
         # ids of another tokenizer give a vector of other words, and nothing in them tells whose they are
@@ -150,8 +150,8 @@ async def _embed_input(service: Service, given: Any, tokenizer: str | None) -> t
 
 
 async def _embed_conversations(service: Service, body: EmbeddingRequest) -> tuple[FloatArray, int]:
-    given: Any = body.messages
-    conversations = given if isinstance(given[0], list) else [given]
+    messages: Any = body.messages
+    conversations = messages if isinstance(messages[0], list) else [messages]
     service.check_count(sum(map(len, conversations)), "messages")
     _check_speaker(body.pooling, conversations)
     starts, tokens = await service.read_texts(

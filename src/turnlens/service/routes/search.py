@@ -104,9 +104,9 @@ async def search(
         settings["mode"] = body.mode
         call: Callable[[], Any] = partial(reader.search_messages, query, **settings)
     else:
-        given: Any = [{"role": "user", "content": body.query}] if body.messages is None else body.messages
-        service.check_count(len(given), "messages")
-        messages = await service.read_messages(given, "messages")
+        conversation: Any = [{"role": "user", "content": body.query}] if body.messages is None else body.messages
+        service.check_count(len(conversation), "messages")
+        messages = await service.read_messages(conversation, "messages")
         call = partial(reader.search_conversations, messages, **settings)
     is_long = body.level != "message" or body.limit + body.offset > _FEW
     return {"results": [asdict(hit) for hit in await service.stores.read(call, is_long)]}
@@ -159,12 +159,12 @@ async def next_replies(
     """Rank what could be said next, as `turnlens reply` does."""
     model = service.check_model(body.model)
     candidates = body.candidates or []
-    said: Any = body.messages
-    speaker = next_speaker(said) if body.speaker is None else body.speaker
-    said = said[-(ReplyModel(model.encoder_for(body.mode)).turns_read(body.mode) or len(said)) :]
-    service.check_count(len(candidates) + len(said), "candidates")
-    starts, tokens = await service.read_texts([*(message["content"] for message in said), *candidates], "messages")
-    messages, read = with_contents(said, starts), starts[len(said) :]
+    turns: Any = body.messages
+    speaker = next_speaker(turns) if body.speaker is None else body.speaker
+    turns = turns[-(ReplyModel(model.encoder_for(body.mode)).turns_read(body.mode) or len(turns)) :]
+    service.check_count(len(candidates) + len(turns), "candidates")
+    starts, tokens = await service.read_texts([*(message["content"] for message in turns), *candidates], "messages")
+    messages, read = with_contents(turns, starts), starts[len(turns) :]
     if body.candidates is None:
         stored = service.stores.get(store, key_of(request.scope)).reader
         call = partial(
