@@ -38,7 +38,7 @@ from turnlens.papers.experiments.suite import SUITES, chosen_data, chosen_method
 from turnlens.training.recipes import get_recipe, registry
 
 ROOT = Path(__file__).parents[1]
-OUTPUT = re.compile(r"(?:--output |--out |--export |output=\"|report, \"|create\(\")([\w.-]+)")
+OUTPUT = re.compile(r"(?:--output |--export |output=\"|report, \"|create\(\")([\w.-]+)")
 BLOCK = re.compile(r"(<!-- not run: .+? -->\s+)?^```(bash|python|toml)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 WITHOUT_TURNLENS = {"pip", "python3", "make", "docker", "chmod", "rm", "curl", "gunzip"}
 

@@ -19,7 +19,8 @@ from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.quick import QuickEncoder
 from turnlens.encoders.quick_cache import keep_quick, quick_encoder
 from turnlens.encoders.reply_head import ReplyHead
-from turnlens.store import ConversationStore, StoreError, encoding
+from turnlens.store import ConversationStore, StoreError
+from turnlens.store import store_encoder as store_encoder_module
 from turnlens.store.open_arguments import store_encoder
 from turnlens.store.store_encoder import StoreEncoder
 
@@ -106,7 +107,7 @@ def test_searching_and_replying_import_neither_torch_nor_datasets() -> None:
 def test_torch_is_loaded_for_messages_that_it_embeds_sooner(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept(folder)
     texts = [f"my card {number} is gone" for number in range(100)]
-    monkeypatch.setattr(encoding, "WORTH_LOADING", 1500)
+    monkeypatch.setattr(store_encoder_module, "WORTH_LOADING", 1500)
     encoder, loaded = store_encoder(folder, "messages"), turnlens.load_encoder(folder)
     for batch in (texts[:50], texts[50:]):
         expected = unit_vectors(loaded.encode_messages(batch))
