@@ -25,7 +25,7 @@ def test_calls_of_a_session_are_joined_by_time(tmp_path: Path) -> None:
     assert (row["input_tokens"], row["output_tokens"], row["time"]) == (10, 4, "2024-05-01T10:01:00+00:00")
 
 
-def test_only_new_messages_have_the_time_of_their_call(tmp_path: Path) -> None:
+def test_new_messages_have_the_time_of_their_call(tmp_path: Path) -> None:
     history = turns("a", "b", "c")
     record = {**CALLS[1], "request": {"model": "m", "messages": history}}
     own = {**record, "session_id": "t"}

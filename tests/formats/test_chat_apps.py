@@ -37,7 +37,7 @@ def test_discord(tmp_path: Path) -> None:
     ]
 
 
-def test_empty_channels_are_left_out_and_bad_messages_told(tmp_path: Path) -> None:
+def test_empty_channels_are_skipped_and_bad_messages_told(tmp_path: Path) -> None:
     write(tmp_path / "a" / "empty.json", {**DISCORD, "messages": []})
     write(tmp_path / "a" / "full.json", DISCORD)
     assert [row["id"] for row in read(tmp_path / "a")] == ["77"]

@@ -240,7 +240,7 @@ def test_earlier_answers_are_not_repeated_for_missing_ones(tmp_path: Path) -> No
     assert row["messages"] == whole
 
 
-def test_snapshots_are_known_by_ids_in_metadata_and_tables(tmp_path: Path) -> None:
+def test_snapshot_ids_may_be_in_metadata_or_tables(tmp_path: Path) -> None:
     whole = turns("hi", "hello", "and?", "more")
     for name in ("id", "metadata"):
         rows = [{name: "a" if name == "id" else {"session_id": "a"}, "messages": whole[:length]} for length in (2, 4)]

@@ -59,7 +59,7 @@ def test_failed_calls_are_counted_and_questions_kept(tmp_path: Path) -> None:
     assert (row["calls"], row["errors"], row["error"], row["latency"]) == (2, 1, "HTTP 500", pytest.approx(1.0))
 
 
-def test_query_and_answer_with_facts_of_calls_are_logs(tmp_path: Path) -> None:
+def test_questions_with_facts_of_calls_are_logs(tmp_path: Path) -> None:
     rows = [_row(n, "query", "answer", conversation_id="s") for n in (0, 1)]
     for row in rows:
         del row["session_id"]

@@ -48,7 +48,7 @@ def test_values_may_lie_across_chunks(chunk: int) -> None:
     assert list(JsonText(io.StringIO('{"a": 123456, "b": 2}'), chunk).members(1)) == [(("a",), 123456), (("b",), 2)]
 
 
-def test_malformed_json_is_told_before_the_rest_is_read() -> None:
+def test_malformed_json_is_told_without_reading_on() -> None:
     text = io.StringIO('[{"a": 1}, {"a": oops}' + ', {"a": 2}' * 1000 + "]")
     values = JsonText(text, chunk=100).values()
     assert next(values) == {"a": 1}

@@ -35,7 +35,7 @@ HEADER = "conversation_id,speaker,text"
         ("c.txt", f"Ann: a\nBen: b\nAnn: {BIG}\n", ":3", "the line"),
     ],
 )
-def test_too_large_input_is_an_error_with_its_place(
+def test_too_large_input_is_told_with_its_place(
     tmp_path: Path, name: str, content: str, place: str, problem: str
 ) -> None:
     path = write(tmp_path / name, content)

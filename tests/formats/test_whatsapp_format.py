@@ -76,7 +76,7 @@ def test_notations_of_regions(tmp_path: Path, stamp: str, time: str) -> None:
         (["05/01/24"], "2024-01-05", "day/month/year (assumed)"),
     ],
 )
-def test_the_file_decides_the_order_of_day_and_month(
+def test_the_file_decides_on_day_and_month(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, dates: list[str], first: str, order: str | None
 ) -> None:
     text = "".join(f"{date}, 10:00 - Ann: hello\n" for date in dates)

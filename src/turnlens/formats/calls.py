@@ -127,14 +127,14 @@ def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
         "feedback": thumb_label(record.get("feedback_rating")),
         **score_labels(parsed(record.get("scores"))),
     }
-    told = _application_labels(record, request, metadata, flat)
-    return told | {name: value for name, value in call.items() if value is not None or name not in told}
+    labels = _application_labels(record, request, metadata, flat)
+    return labels | {name: value for name, value in call.items() if value is not None or name not in labels}
 
 
 def _error(record: dict[str, Any], response: Any) -> Any:
     """Return the error that the log has for the call, or None."""
-    told = record.get("error") or record.get("error_str") or value_at(response, "error")
-    return told or (f"HTTP {_number(record, _STATUSES):.0f}" if _has_failed(record) else None)
+    error = record.get("error") or record.get("error_str") or value_at(response, "error")
+    return error or (f"HTTP {_number(record, _STATUSES):.0f}" if _has_failed(record) else None)
 
 
 def _has_failed(record: dict[str, Any]) -> bool:
@@ -182,11 +182,11 @@ def _application_labels(
 
     Where the columns ``flat`` hold the question and the answer, all other columns are labels, too.
     """
-    told = {name: value for name, value in record.items() if name not in {*flat, *_KNOWN}} if flat else {}
-    told |= {name: place[name] for place in (request, record) for name in _USERS if place.get(name)}
+    labels = {name: value for name, value in record.items() if name not in {*flat, *_KNOWN}} if flat else {}
+    labels |= {name: place[name] for place in (request, record) for name in _USERS if place.get(name)}
     for place in metadata:
-        told |= place
-    return {n: value for n, value in told.items() if n not in _SESSIONS and isinstance(value, str | int | float)}
+        labels |= place
+    return {n: value for n, value in labels.items() if n not in _SESSIONS and isinstance(value, str | int | float)}
 
 
 def _first_of_chain(request: dict[str, Any], response: Any, length: int, firsts: dict[str, str]) -> str | None:

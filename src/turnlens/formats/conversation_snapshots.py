@@ -109,9 +109,9 @@ def _joined(
     for place, other in sorted(enumerate(into), key=lambda pair: (lengths[pair[0]], pair[0])):
         number, row = rows[place]
         first, earlier = kept.get(other, (number, {}))
-        told = {name: value for name, value in row.items() if value not in (None, "")}
+        filled = {name: value for name, value in row.items() if value not in (None, "")}
         earlier = {name: value for name, value in earlier.items() if name not in answers}
-        kept[other] = min(first, number), {**earlier, **told, "id": json.loads(conversation)}
+        kept[other] = min(first, number), {**earlier, **filled, "id": json.loads(conversation)}
     return sorted(kept.values(), key=itemgetter(0))
 
 

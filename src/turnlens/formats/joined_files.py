@@ -73,19 +73,19 @@ def joined_logs(
     """
     if len(sources) == 1:
         return {name: (source, None) for name, source in sources.items()}
-    told: dict[str, tuple[Source, Format | None]] = {}
+    joined: dict[str, tuple[Source, Format | None]] = {}
     logs: dict[str, dict[str, Source]] = {}
     for name, source in sources.items():
         chosen = None
         with suppress(ConversationError, *DAMAGE):
             chosen = format_of(source)
-        told[name] = source, chosen
+        joined[name] = source, chosen
         if chosen is not None and chosen.spans_files:
             logs.setdefault(chosen.name, {})[name] = source
     for parts in logs.values():
         if len(parts) > 1:
             first, *others = parts
-            told[first] = JoinedSource(parts), told[first][1]
+            joined[first] = JoinedSource(parts), joined[first][1]
             for name in others:
-                del told[name]
-    return told
+                del joined[name]
+    return joined

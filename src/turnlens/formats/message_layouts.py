@@ -92,8 +92,8 @@ def with_system(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """The row with its system prompt as its label ``system``; where there is nothing else, it stays a message."""
     system, messages = instructions_apart(row["messages"])
     label = row.get("system")
-    told = f"{label}\n{system}" if system and label and isinstance(label, str) else system
-    return {**row, "messages": messages, **({"system": told} if told else {})} if messages else row
+    prompt = f"{label}\n{system}" if system and label and isinstance(label, str) else system
+    return {**row, "messages": messages, **({"system": prompt} if prompt else {})} if messages else row
 
 
 def _instruction_apart(message: dict[str, Any]) -> dict[str, Any]:

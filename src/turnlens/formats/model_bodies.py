@@ -47,8 +47,8 @@ def request_messages(request: Any) -> tuple[str | None, list[dict[str, Any]]]:
     items = _messages_of(request)
     if items is None:
         raise BadRow("found a request without a list of messages under 'messages' or 'input'")
-    told = [value_at(request, name) for name in _SYSTEM] if isinstance(request, dict) else []
-    system = [_content(content)[0] for content in told if content]
+    contents = [value_at(request, name) for name in _SYSTEM] if isinstance(request, dict) else []
+    system = [_content(content)[0] for content in contents if content]
     first, messages = instructions_apart(_joined(items), is_request=True)
     return "\n".join(filter(None, (*system, first))) or None, messages
 
@@ -207,8 +207,8 @@ def joined_stream(response: Any) -> Any:
     for chunk in response:
         if chunk.get("type") in _ENDS:
             return chunk["response"]
-        told = (chunk["message"] if chunk.get("type") == "message_start" else chunk).get("usage") or {}
-        counts |= {name: count for name, count in told.items() if count is not None}  # each counts from the start
+        usage = (chunk["message"] if chunk.get("type") == "message_start" else chunk).get("usage") or {}
+        counts |= {name: count for name, count in usage.items() if count is not None}  # each counts from the start
     if any("choices" in chunk for chunk in response):
         return {**_completion(response), "usage": counts}
     text = [chunk["delta"] for chunk in response if chunk.get("type") == "response.output_text.delta"]
@@ -229,10 +229,10 @@ def _completion(chunks: list[dict[str, Any]]) -> dict[str, Any]:
                 message[name] = message.get(name, "") + delta[name]
         for piece in delta.get("tool_calls") or ():
             call = calls.setdefault(piece.get("index", piece.get("id")), {"function": {"arguments": ""}})
-            told = piece.get("function") or {}
+            function = piece.get("function") or {}
             call |= {name: piece[name] for name in ("id", "type") if piece.get(name)}
-            call["function"] |= {"name": told["name"]} if told.get("name") else {}
-            call["function"]["arguments"] += told.get("arguments") or ""
+            call["function"] |= {"name": function["name"]} if function.get("name") else {}
+            call["function"]["arguments"] += function.get("arguments") or ""
     if calls:
         message["tool_calls"] = list(calls.values())
     return {"choices": [{"message": message}]} if message else {}

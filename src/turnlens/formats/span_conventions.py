@@ -214,22 +214,22 @@ def details(record: dict[str, Any]) -> list[dict[str, Any]]:
 
 def evaluations(record: dict[str, Any]) -> list[dict[str, Any]]:
     """Scores in the events of a span, as ``{"name", "value"}``."""
-    told = [e["attributes"] for e in _events(record) if e.get("name") == "gen_ai.evaluation.result"]
-    named = [{name.removeprefix("gen_ai.evaluation."): value for name, value in t.items()} for t in told if t]
+    results = [e["attributes"] for e in _events(record) if e.get("name") == "gen_ai.evaluation.result"]
+    named = [{name.removeprefix("gen_ai.evaluation."): value for name, value in t.items()} for t in results if t]
     return [{"name": n.get("name"), "value": n.get("score.value", n.get("score.label"))} for n in named]
 
 
 def _messages_in(event: dict[str, Any]) -> list[tuple[bool, dict[str, Any]]]:
-    name, told = str(event.get("name")), event.get("attributes") or {}
+    name, attributes = str(event.get("name")), event.get("attributes") or {}
     match = _EVENTS.fullmatch(name)
     if match is None:
         return []
     if match[2]:  # all messages in one event
-        content = parsed(told.get(f"gen_ai.{match[2]}"))
+        content = parsed(attributes.get(f"gen_ai.{match[2]}"))
         role = "user" if match[2] == "prompt" else "assistant"
         contents = content if isinstance(content, list) else [{"content": content}]
         return [(match[2] == "completion", _kept({"role": role, **message})) for message in contents]
-    body = event.get("body") or parsed(told.get("gen_ai.event.content")) or told
+    body = event.get("body") or parsed(attributes.get("gen_ai.event.content")) or attributes
     body = body if isinstance(body, dict) else {"content": body}
     if match[1]:
         call = {"tool_call_id": body["id"]} if match[1] == "tool" and body.get("id") else {}

@@ -91,9 +91,9 @@ def _unquoted(value: Any) -> Any:
 
 def _is_json(record: Span, attributes: Any) -> bool:
     """Return whether input and output are JSON inside texts: in Langfuse's page and table, and of functions."""
-    told = attributes if isinstance(attributes, dict) else {}
-    kinds = (told.get("input.mime_type"), told.get("output.mime_type"))
-    return isinstance(record.get("metadata"), str) or "traceloop.span.kind" in told or "application/json" in kinds
+    known = attributes if isinstance(attributes, dict) else {}
+    kinds = (known.get("input.mime_type"), known.get("output.mime_type"))
+    return isinstance(record.get("metadata"), str) or "traceloop.span.kind" in known or "application/json" in kinds
 
 
 def _of_otlp(record: dict[str, Any]) -> Iterator[Span]:
@@ -178,13 +178,13 @@ def _of_trace(spans: list[Span]) -> list[Call]:
     models = [span for span in spans if span["kind"] == "llm" and not _is_inside_another(span, by_id)]
     roots = [span for span in spans if not span["parent"]]
     roots = roots or [span for span in spans if span["parent"] not in by_id]
-    heard = [span for span in models if span["messages"]]
+    answered = [span for span in models if span["messages"]]
     root = next((span for span in roots if span["messages"] and span["kind"] is None), None)
-    heard = _calls_of_answer(heard, root) if root is not None else heard
-    calls = [{name: span[name] for name in ("messages", "system", "model", "time")} for span in heard]
+    answered = _calls_of_answer(answered, root) if root is not None else answered
+    calls = [{name: span[name] for name in ("messages", "system", "model", "time")} for span in answered]
     calls = calls or [{"messages": [], "model": None}]
     documents = [text for span in spans for text in span["documents"]]
-    if documents and heard and calls[-1]["messages"][-1]["role"] == "assistant":
+    if documents and answered and calls[-1]["messages"][-1]["role"] == "assistant":
         calls[-1]["messages"][-1]["documents"] = documents
     labels: Call = {"calls": len(models) or 1, "time": _first(spans, "time"), "error": _first(spans, "error")}
     labels["errors"] = sum(bool(span["error"]) for span in spans)
@@ -239,10 +239,10 @@ def _messages_and_system(span: Span) -> tuple[list[dict[str, Any]], str | None]:
     reply = None
     with suppress(BadRow):
         system, messages = request_messages(span["input"] if span["input"] is not None else history)
-    told = span["system"] or value_at(span["output"], "instructions")  # a response of OpenAI's repeats them
-    if told is not None:
+    prompt = span["system"] or value_at(span["output"], "instructions")  # a response of OpenAI's repeats them
+    if prompt is not None:
         with suppress(BadRow):
-            system = request_messages([{"role": "system", "content": told}])[0]
+            system = request_messages([{"role": "system", "content": prompt}])[0]
     with suppress(BadRow):
         reply = response_message(span["output"] if span["output"] is not None else answers)
     return exchange(messages, reply, span["time"]), system

@@ -87,7 +87,7 @@ def columns_read(source: Source, chosen: Columns | None = None) -> Columns:
     """The columns of a table that will be read.
 
     Raises:
-        ConversationError: A column cannot be told, or the table is empty.
+        ConversationError: A column is unclear, or the table is empty.
     """
     for _, raw in any_records(source):
         if not isinstance(raw, BadRow):
