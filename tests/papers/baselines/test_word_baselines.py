@@ -106,7 +106,7 @@ def test_doc2vec_beats_random_and_infers_each_dialogue_on_its_own(corpus: Datase
 
 
 def test_topics_agree_with_labels_more_than_random_clusters(corpus: Dataset, dialogues: LabelledConversations) -> None:
-    model = LDA(topics=8).fit(corpus)
+    model = LDA(topics=4).fit(corpus)  # as many as the corpus has subjects
     shares = model.encode_conversations(dialogues.conversations)
     assert shares.sum(axis=1) == pytest.approx(np.ones(len(shares)), abs=rounding())
     clusters = model.clusters(dialogues.conversations)
