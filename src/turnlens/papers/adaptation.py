@@ -50,6 +50,11 @@ class Adaptation(Schedule, Recipe):
     Attributes:
         mask_probability: Share of tokens to predict.
         max_predictions: Predict at most this many tokens of a message.
+
+    Example:
+        >>> from turnlens.papers import Adaptation
+        >>> Adaptation(max_steps=100).mask_probability
+        0.15
     """
 
     learning_rate: float = 2e-5

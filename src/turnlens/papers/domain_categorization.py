@@ -117,6 +117,16 @@ def evaluate_categorization(
         runs: Number of independent runs.
         n_init: Initialisations of a run, of which the one with the densest clusters counts.
         scaled: Scale the embeddings to length 1 before clustering, because the other tasks compare by cosine.
+
+    Example:
+        >>> rows = [{"messages": [{"role": "user", "content": text}], "domain": text} for text in "aabb"]
+        >>> from turnlens.evaluation import embed_labelled, labelled_conversations
+        >>> def encode(talks):  # (conversations, dim)
+        ...     return [[talk[0]["content"] == "a", 1.0] for talk in talks]
+        >>> embedded = embed_labelled(encode, labelled_conversations(rows))
+        >>> from turnlens.papers import evaluate_categorization
+        >>> evaluate_categorization(embedded, runs=2).summary()["purity"]  # in percent
+        100.0
     """
     for name, number in (("runs", runs), ("n_init", n_init)):
         if number < 1:

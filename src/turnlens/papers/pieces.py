@@ -128,7 +128,7 @@ class PieceCollator:
 
 
 def _message_counts(conversations: Dataset) -> np.ndarray:
-    """How many messages each conversation has (conversations,)."""
+    """Return how many messages each conversation has (conversations,)."""
     table = conversations.select_columns(["messages"]).flatten_indices().with_format("arrow")[:]
     return np.asarray(pc.list_value_length(table.column("messages"))).astype(np.int64)
 

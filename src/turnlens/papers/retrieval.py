@@ -101,6 +101,16 @@ def evaluate_conversation_retrieval(embedded: EmbeddedConversations, seed: int =
     Args:
         embedded: From ``embed_labelled``.
         seed: Seed of the bootstrap.
+
+    Example:
+        >>> rows = [{"messages": [{"role": "user", "content": text}], "domain": text} for text in "aabb"]
+        >>> from turnlens.evaluation import embed_labelled, labelled_conversations
+        >>> def encode(talks):  # (conversations, dim)
+        ...     return [[talk[0]["content"] == "a", 1.0] for talk in talks]
+        >>> embedded = embed_labelled(encode, labelled_conversations(rows))
+        >>> from turnlens.papers import evaluate_conversation_retrieval
+        >>> evaluate_conversation_retrieval(embedded).map  # in percent
+        100.0
     """
     return ConversationRetrievalResult(
         queries=embedded.conversations.query_ids,

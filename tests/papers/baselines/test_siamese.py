@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 import torch
 
@@ -17,6 +19,7 @@ def features_of(encoder, conversations, joined: int = 0) -> list[dict[str, torch
 def literal_loss(loss: SiameseLoss, conversations, turns: int) -> torch.Tensor:
     """Text by text: the context's embedding times the transformed response, softmax over the allowed responses."""
 
+    @cache
     def embed(text: str) -> torch.Tensor:
         ids = loss.model.tokenizer(text, return_tensors="pt")
         return loss.model(dict(ids))["token_embeddings"][0].mean(0)

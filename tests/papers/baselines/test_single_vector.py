@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 import torch
 from torch.nn.functional import cosine_similarity, normalize
@@ -18,7 +20,8 @@ def features_of(encoder, conversations, turns: int = 3) -> list[dict[str, torch.
 def literal_loss(loss: SingleVectorLoss, conversations, turns: int) -> torch.Tensor:
     """Text by text: the cosine of the context and the response, softmax over the allowed responses."""
 
-    def embed(texts: list[str]) -> torch.Tensor:
+    @cache
+    def embed(*texts: str) -> torch.Tensor:
         ids = loss.model.tokenizer(" [SEP] ".join(texts), return_tensors="pt")
         return normalize(loss.model(dict(ids))["token_embeddings"][0].mean(0), dim=0)
 
@@ -29,12 +32,12 @@ def literal_loss(loss: SingleVectorLoss, conversations, turns: int) -> torch.Ten
         if not previous:
             continue
         if loss.settings.context == "joined":
-            context = embed(previous[-turns:])
+            context = embed(*previous[-turns:])
         else:
             earlier = previous[:-1][-turns:]
-            context = (embed(previous[-1:]) + embed(earlier)) / 2 if earlier else embed(previous)
+            context = (embed(previous[-1]) + embed(*earlier)) / 2 if earlier else embed(*previous)
         allowed = [t for d, t in rows if d != c and t != text]
-        scores = torch.stack([cosine_similarity(context, embed([t]), dim=0) for t in [text, *allowed]])
+        scores = torch.stack([cosine_similarity(context, embed(t), dim=0) for t in [text, *allowed]])
         losses.append((scores / loss.settings.temperature).logsumexp(0) - scores[0] / loss.settings.temperature)
     return torch.stack(losses).mean()
 

@@ -53,6 +53,7 @@ def test_interactions_are_those_of_the_turn_tables(tiny_encoder) -> None:
     assert not np.allclose(before, token_interactions(tiny_encoder, TALK)[0], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_pictures_are_written_as_png(tiny_encoder, tmp_path) -> None:
     pytest.importorskip("matplotlib")
     plot_interactions(tiny_encoder, TALK, tmp_path / "talk.png")

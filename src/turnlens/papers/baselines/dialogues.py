@@ -89,7 +89,7 @@ class Concatenation:
         ]
 
     def fitting(self, conversations: Sequence[Messages]) -> list[int]:
-        """How many of the first turns of each dialogue fit without a cut; at least one."""
+        """Return how many of the first turns of each dialogue fit without a cut; at least one."""
         if self.limit is None:
             return [len(messages) for messages in conversations]
         texts = list(dict.fromkeys(message["content"] for messages in conversations for message in messages))

@@ -36,6 +36,11 @@ class SiameseSettings(InBatchSettings):
 
     Attributes:
         context: ``"single"``, the previous turn; ``"multi"``, the preceding turns joined into one text.
+
+    Example:
+        >>> from turnlens.papers import SiameseSettings
+        >>> SiameseSettings(context="multi").context
+        'multi'
     """
 
     context: Literal["single", "multi"] = "single"
@@ -102,6 +107,11 @@ class SingleVectorSettings(InBatchSettings):
             previous turn and that of all turns before it joined (ConveRT's multi-context model, with its averaged score
             only).
         temperature: Divides the cosines.
+
+    Example:
+        >>> from turnlens.papers import SingleVectorSettings
+        >>> SingleVectorSettings(context="averaged").temperature
+        0.05
     """
 
     context: Literal["joined", "averaged"] = "joined"
@@ -171,6 +181,11 @@ class Siamese(InBatch, SiameseSettings):
 
     Attributes:
         context_turns: For ``context="multi"``, how many turns are joined into one text, at most.
+
+    Example:
+        >>> from turnlens.papers import Siamese
+        >>> Siamese(context="multi").context_turns
+        3
     """
 
     context_turns: int = 3
@@ -194,6 +209,11 @@ class SingleVector(InBatch, SingleVectorSettings):
 
     Attributes:
         context_turns: How many turns are joined into one text, at most.
+
+    Example:
+        >>> from turnlens.papers import SingleVector
+        >>> SingleVector(max_steps=100).context
+        'joined'
     """
 
     citation: ClassVar[str] = CONVERT

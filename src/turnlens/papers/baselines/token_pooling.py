@@ -77,7 +77,7 @@ class TokenPooling:
 
     @property
     def room(self) -> int:
-        """How many tokens a text may have, special ones not counted."""
+        """Return how many tokens a text may have, special ones not counted."""
         return self.max_length - self.tokenizer.num_special_tokens_to_add()
 
     def _embed(self, texts: list[str]) -> np.ndarray:

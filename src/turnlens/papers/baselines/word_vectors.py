@@ -120,7 +120,7 @@ class Word2Vec(_Averaged):
 
 
 def _has_header(path: Path) -> bool:
-    """Whether the text of a file of word vectors starts with its two sizes.
+    """Return whether the text of a file of word vectors starts with its two sizes.
 
     Raises:
         ConversationError: It is not a text file of word vectors.

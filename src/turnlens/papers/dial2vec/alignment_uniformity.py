@@ -45,6 +45,16 @@ def evaluate_alignment_uniformity(embedded: EmbeddedConversations, seed: int = 0
     Args:
         embedded: From ``embed_labelled``.
         seed: Ignored; all tasks share a signature.
+
+    Example:
+        >>> rows = [{"messages": [{"role": "user", "content": text}], "domain": text} for text in "aabb"]
+        >>> from turnlens.evaluation import embed_labelled, labelled_conversations
+        >>> def encode(talks):  # (conversations, dim)
+        ...     return [[talk[0]["content"] == "a", 1.0] for talk in talks]
+        >>> embedded = embed_labelled(encode, labelled_conversations(rows))
+        >>> from turnlens.papers import evaluate_alignment_uniformity
+        >>> round(evaluate_alignment_uniformity(embedded).alignment, 3)
+        0.0
     """
     positive, negative = mean_squared_distances(embedded.units, embedded.conversations.codes)
     return AlignmentUniformityResult(

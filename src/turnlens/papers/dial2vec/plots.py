@@ -29,7 +29,7 @@ _ENDINGS = (".png", ".svg", ".pdf")
 def token_interactions(
     encoder: SentenceTransformer, messages: Messages, window: float = 10, dot_products: bool = False
 ) -> tuple[FloatArray, list[str], list[str]]:
-    """How well each token of the first speaker matches each token of the others (dial2vec, Eq. 2).
+    """Return how well each token of the first speaker matches each token of the others (dial2vec, Eq. 2).
 
     Args:
         encoder: The encoder.

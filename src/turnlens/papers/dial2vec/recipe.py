@@ -31,6 +31,11 @@ class Dial2vec(AdaptedRecipe, Dial2vecSettings):
         relative_positions: With turn tables, let the encoder's own positions count within the turn, not within the row.
         table_learning_rate: Peak learning rate of turn tables that are still zero. Tables that have already learned
             have the learning rate of the other weights, or are frozen with the embeddings.
+
+    Example:
+        >>> from turnlens.papers import Dial2vec
+        >>> Dial2vec(max_steps=60).window
+        10
     """
 
     level: ClassVar[LevelName] = "conversation"
@@ -90,6 +95,11 @@ class PublishedDial2vec(Dial2vec):
 
     Settings that the paper leaves open are those of the released code: in each of 5 epochs, every dialogue is used 10
     times, mixed with others each time, and dialogues of fewer than 5 turns are left out.
+
+    Example:
+        >>> from turnlens.papers import PublishedDial2vec
+        >>> PublishedDial2vec(epochs=1).level
+        'conversation'
     """
 
     starts_from: ClassVar[str] = BASE_ENCODER

@@ -66,6 +66,16 @@ def evaluate_relatedness(embedded: EmbeddedConversations, seed: int = 0) -> Rela
     Args:
         embedded: From ``embed_labelled``.
         seed: Seed of the bootstrap.
+
+    Example:
+        >>> rows = [{"messages": [{"role": "user", "content": text}], "domain": text} for text in "aabb"]
+        >>> from turnlens.evaluation import embed_labelled, labelled_conversations
+        >>> def encode(talks):  # (conversations, dim)
+        ...     return [[talk[0]["content"] == "a", 1.0] for talk in talks]
+        >>> embedded = embed_labelled(encode, labelled_conversations(rows))
+        >>> from turnlens.papers import evaluate_relatedness
+        >>> evaluate_relatedness(embedded).spearman  # in percent
+        100.0
     """
     conversations = embedded.conversations
     values = embedded.ranking["spearman"]

@@ -56,7 +56,7 @@ class TurnTables(nn.Module):
 
     @property
     def have_learned(self) -> bool:
-        """Whether any entry is no longer zero."""
+        """Return whether any entry is no longer zero."""
         return any(bool(parameter.any()) for parameter in self.parameters())
 
     def forward(self, turn: Tensor, speaker: Tensor) -> Tensor:

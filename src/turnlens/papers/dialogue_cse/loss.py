@@ -46,6 +46,13 @@ def context_aware_embeddings(response_tokens: Tensor, response_mask: Tensor, con
 
     Raises:
         ValueError: The shapes do not match.
+
+    Example:
+        >>> import torch
+        >>> from turnlens.papers import context_aware_embeddings
+        >>> response, mask, context = torch.eye(4)[None], torch.ones(1, 4), torch.tensor([[1.0, 0.0, 0.0, 0.0]])
+        >>> context_aware_embeddings(response, mask, context)
+        tensor([[[0.5000, 0.0000, 0.0000, 0.0000]]])
     """
     shapes = tuple(response_tokens.shape), tuple(response_mask.shape), tuple(context_means.shape)
     if len(shapes[0]) != 3 or shapes[1] != shapes[0][:2] or shapes[2][1:] != shapes[0][2:]:
@@ -92,6 +99,11 @@ class DialogueCSESettings(InBatchSettings):
             has the same weight, as when refined matrices padded to one length are added up (Eq. 5 and 7, read
             literally).
         temperature: τ of Eq. 8.
+
+    Example:
+        >>> from turnlens.papers import DialogueCSESettings
+        >>> DialogueCSESettings(context_turns=5, context_count="in-all").reach
+        3
     """
 
     context_turns: int = 3
@@ -106,7 +118,7 @@ class DialogueCSESettings(InBatchSettings):
 
     @property
     def reach(self) -> int:
-        """How many turns away from a response its context may lie."""
+        """Return how many turns away from a response its context may lie."""
         return self.context_turns if self.context_count == "each-side" else (self.context_turns + 1) // 2
 
 

@@ -28,7 +28,13 @@ from turnlens.training.recipes.base import Inputs
 
 @dataclass(frozen=True)
 class DialogueCSE(InBatch, DialogueCSESettings):
-    """See `turnlens.papers.DialogueCSESettings` for the other settings."""
+    """See `turnlens.papers.DialogueCSESettings` for the other settings.
+
+    Example:
+        >>> from turnlens.papers import DialogueCSE
+        >>> DialogueCSE(max_steps=100).temperature
+        0.1
+    """
 
     citation: ClassVar[str] = DIALOGUE_CSE
 
@@ -51,6 +57,11 @@ class PublishedDialogueCSE(DialogueCSE):
     The paper's main results use 9 negatives (compare Tables 4 and 2). Of the released negatives whose speaker can be
     told, 97 % have the response's own role. Eq. 7 is read literally. ``max_length`` and ``min_turns`` are those of the
     E-commerce corpus: the Jing Dong corpus has 100 tokens, the Microsoft corpus keeps conversations of any length.
+
+    Example:
+        >>> from turnlens.papers import PublishedDialogueCSE
+        >>> PublishedDialogueCSE().negatives
+        9
     """
 
     starts_from: ClassVar[str] = BASE_ENCODER

@@ -43,6 +43,11 @@ class CCLSettings(TurnOrderSettings):
 
     Attributes:
         directional: Whether there are directional negatives.
+
+    Example:
+        >>> from turnlens.papers import CCLSettings
+        >>> CCLSettings(window=5).directional
+        True
     """
 
     directional: bool = True

@@ -122,7 +122,7 @@ def _composed(
     candidate_speaker: str | None,
     goal_speaker: str | None,
 ) -> np.ndarray:
-    """How well the goal would follow each candidate, as cosines, computed from one vector for each text."""
+    """Return how well the goal would follow each candidate, as cosines, computed from one vector for each text."""
     vectors = encode_messages(encoder, [*(message["content"] for message in context), *candidates, goal])
     state = ComposedContext(head)
     for message, vector in zip(context, vectors):

@@ -132,7 +132,13 @@ class TurnOrder(AdaptedRecipe, TurnOrderSettings):
 
 @dataclass(frozen=True)
 class CCL(TurnOrder, CCLSettings):
-    """See `turnlens.papers.CCLSettings` for the other settings."""
+    """See `turnlens.papers.CCLSettings` for the other settings.
+
+    Example:
+        >>> from turnlens.papers import CCL
+        >>> CCL(max_steps=100).views
+        'ccl'
+    """
 
     views: ClassVar[Literal["ccl", "c3l"]] = "ccl"
     citation: ClassVar[str] = citations.CCL
@@ -148,6 +154,11 @@ class C3L(TurnOrder, C3LSettings):
 
     Attributes:
         ccl_first: Train an encoder without views with CCL first, with the same settings; otherwise from scratch.
+
+    Example:
+        >>> from turnlens.papers import C3L
+        >>> C3L(ccl_first=False).views
+        'c3l'
     """
 
     views: ClassVar[Literal["ccl", "c3l"]] = "c3l"
@@ -228,7 +239,13 @@ class Published(TurnOrder):
 
 @dataclass(frozen=True)
 class PublishedCCL(Published, CCL):
-    """A batch of 4 windows has the 48 pairs of the authors' code."""
+    """A batch of 4 windows has the 48 pairs of the authors' code.
+
+    Example:
+        >>> from turnlens.papers import PublishedCCL
+        >>> PublishedCCL(nli=None).batch_size
+        4
+    """
 
     batch_size: int = 4
     nli_pairs: int = 12
@@ -236,7 +253,13 @@ class PublishedCCL(Published, CCL):
 
 @dataclass(frozen=True)
 class PublishedC3L(Published, C3L):
-    """A batch of 3 windows has about the 48 triples of the authors' code."""
+    """A batch of 3 windows has about the 48 triples of the authors' code.
+
+    Example:
+        >>> from turnlens.papers import PublishedC3L
+        >>> PublishedC3L(nli=None).batch_size
+        3
+    """
 
     before: ClassVar[type[CCL]] = PublishedCCL
 

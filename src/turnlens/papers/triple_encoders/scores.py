@@ -55,7 +55,7 @@ def first_row(n: int, last_rows: int | None) -> int:
 
 
 def pairs_from(row: int, n: int) -> int:
-    """How many pairs the rows ``row, …, n - 1`` of the triangle hold."""
+    """Return how many pairs the rows ``row, …, n - 1`` of the triangle hold."""
     return (n * (n - 1) - row * (row - 1)) // 2
 
 
@@ -75,6 +75,11 @@ def triple_query(before1: ArrayLike, before2: ArrayLike, last_rows: int | None =
 
     Raises:
         ValueError: The shapes differ, there is no utterance, or ``last_rows`` is not positive.
+
+    Example:
+        >>> from turnlens.papers import triple_query
+        >>> triple_query([[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [1.0, 0.0]])
+        array([1., 0.])
     """
     first, second = checked_context(before1, before2)
     n = second.shape[-2]
@@ -106,6 +111,11 @@ def max_scores(before1: ArrayLike, before2: ArrayLike, candidates: Any) -> np.nd
 
     Raises:
         ValueError: The shapes do not fit, or there is no utterance or no candidate.
+
+    Example:
+        >>> from turnlens.papers import max_scores
+        >>> max_scores([[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]).tolist()
+        [1.0, 0.0]
     """
     first, second = checked_context(before1, before2)
     if second.ndim != 2:

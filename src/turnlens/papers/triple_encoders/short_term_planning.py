@@ -42,7 +42,7 @@ class Plan:
     candidates: IntArray
 
     def relations(self, sequences: Sequences) -> BoolArray:
-        """Whether the speaker of each turn of the context, and of the candidates, is the goal's: (turn + 1,)."""
+        """Return whether the speaker of each turn of the context, and of the candidates, is the goal's: (turn + 1,)."""
         role = sequences.role[self.conversation]
         return np.asarray(role[: self.turn + 1] == role[self.turn + self.distance])
 
