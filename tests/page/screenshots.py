@@ -59,7 +59,7 @@ def main(folder: Path) -> None:
     path = next(found for found in map(shutil.which, BROWSERS) if found)
     with tempfile.TemporaryDirectory() as passing, sync_playwright() as running:
         store = ConversationStore.open(Path(passing) / "help-desk.store")
-        store.add(list(conversations(700)))
+        store.add(list(conversations(400)))
         index = export_report(build_report(store), Path(passing) / "report")
         browser = running.chromium.launch(executable_path=path, args=ARGUMENTS)
         for name, (view, width, height, theme, pressed) in PICTURES.items():

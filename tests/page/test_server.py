@@ -356,7 +356,7 @@ def test_flows_and_intervals_follow_their_formulas(explorer: Explorer, open_page
           const rows = turnlens.flows.rows(turnlens.flows.transitions(codes, all));
           const role = await turnlens.filters.select({role: ["user"]});
           const {total, steps} = turnlens.flows.following(codes, role, rows[0].before, 2);
-          const {rows: told} = turnlens.differences.between(codes, all, "domain", 0);
+          const {rows: told} = turnlens.flows.differences(codes, all, "domain", 0);
           return {
             flows: rows.map((r) => [r.before, r.after, r.count, r.share, ...r.interval]),
             following: [rows[0].before, total, ...steps.map((s) => s.map((e) => [e.from.id, e.to.id, e.count]).sort())],
