@@ -378,7 +378,7 @@ def test_texts_added_one_by_one_are_found_first(filled) -> None:
 
 def test_an_index_is_built_where_it_pays(filled, tiny_encoder, monkeypatch) -> None:
     monkeypatch.setattr(indexes, "SMALLEST_INDEXED", 300)
-    store = filled(turnlens.sample_conversations(100))
+    store = filled(turnlens.sample_conversations(50))
     count = store.stats().messages
     exact = {(hit.conversation, hit.turn): hit.score for hit in store.search_messages("i want a refund", limit=count)}
     assert len(exact) == count
@@ -407,8 +407,8 @@ def test_an_index_is_built_where_it_pays(filled, tiny_encoder, monkeypatch) -> N
 
 def test_indexes_grow_and_are_not_needed(filled, monkeypatch) -> None:
     monkeypatch.setattr(indexes, "SMALLEST_INDEXED", 50)
-    rows = list(turnlens.sample_conversations(120))
-    store = filled(rows[:80])
+    rows = list(turnlens.sample_conversations(60))
+    store = filled(rows[:40])
 
     def sizes() -> list[int]:
         return [facts.rows for facts in store.stats().indexes["vector"]]
@@ -416,10 +416,10 @@ def test_indexes_grow_and_are_not_needed(filled, monkeypatch) -> None:
     store.compact()
     first = store.stats().messages
     assert sizes() == [first]
-    store.add(rows[80:100])
+    store.add(rows[40:50])
     store.compact()
     assert sizes() == [first, store.stats().messages - first]  # what is written stays
-    store.add(rows[100:])
+    store.add(rows[50:])
     store.compact()
     assert sum(sizes()) == store.stats().messages and len(sizes()) < 3
 
@@ -437,7 +437,7 @@ def test_indexes_grow_and_are_not_needed(filled, monkeypatch) -> None:
 
 def test_a_kill_while_indexing_leaves_a_sound_store(filled, monkeypatch) -> None:
     monkeypatch.setattr(indexes, "SMALLEST_INDEXED", 50)
-    store = filled(turnlens.sample_conversations(40))
+    store = filled(turnlens.sample_conversations(15))
     expected = store.search_messages("my order is late")
     for step in ("_write", "save_file", "_measured"):
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
