@@ -95,7 +95,7 @@ def test_next_utterance_ranks_as_running_conversations_do(with_head: SentenceTra
     assert result.modes["composed"].values["average_rank"].tolist() == expected
 
 
-def test_composed_is_the_first_mode_of_an_encoder_with_a_head(with_head: SentenceTransformer) -> None:
+def test_composed_comes_first_for_encoders_with_head(with_head: SentenceTransformer) -> None:
     rows = turnlens.sample_conversations(12).to_list()
     figures = turnlens.evaluate(rows, encoder=with_head, tasks="next-message")["next_message"]
     assert next(iter(figures)) == "composed"

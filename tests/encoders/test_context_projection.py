@@ -42,7 +42,7 @@ def test_nothing_is_learned_from_conversations_that_are_no_conversations() -> No
 
 
 @pytest.mark.parametrize("usable", [np.zeros(1200, bool), np.arange(1200) % TURNS == 0, np.arange(1200) < DIM])
-def test_too_few_messages_with_others_around_them_teach_nothing(usable: np.ndarray) -> None:
+def test_too_few_messages_teach_nothing(usable: np.ndarray) -> None:
     vectors, conversation, _ = talks(200, np.random.default_rng(0))
     assert fit_context_projection(vectors, conversation, usable) is None
 

@@ -16,13 +16,13 @@ def test_the_most_recent_turn_stands_last() -> None:
     assert joined_context(["hello"], "[SEP]") == "hello"
 
 
-def test_joined_contexts_are_what_the_stock_encoder_gives_for_the_joined_text(tiny_encoder) -> None:
+def test_joined_contexts_equal_stock_vectors_of_joined_texts(tiny_encoder) -> None:
     vectors = encode_contexts(tiny_encoder, [["hello", "thanks"], ["order"], ["hello", "thanks"]])
     expected = [unit(tiny_encoder.encode(text)) for text in ("hello [SEP] thanks", "order", "hello [SEP] thanks")]
     assert_same_vectors(vectors, expected)
 
 
-def test_of_a_context_that_is_too_long_the_newest_words_stay(tiny_encoder) -> None:
+def test_a_long_context_keeps_the_newest_words(tiny_encoder) -> None:
     newest = [*["card"] * 50, "my pizza"]  # with the separators more than the 64 tokens the encoder takes
     one, older_differs, newest_differs = encode_contexts(
         tiny_encoder, [["hello", *newest], ["thanks", *newest], ["hello", *newest[:-1], "my flight"]]

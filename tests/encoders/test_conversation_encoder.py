@@ -54,7 +54,7 @@ def test_a_context_needs_conversations(tiny_encoder: ConversationEncoder) -> Non
         tiny_encoder.encode_messages([], context="conversation", batch_size=2)
 
 
-def test_an_encoder_made_from_the_modules_of_a_stock_one(tiny_encoder_path: Path) -> None:
+def test_of_wraps_the_modules_of_stock_encoders(tiny_encoder_path: Path) -> None:
     stock = SentenceTransformer(str(tiny_encoder_path), device="cpu")
     stock.prompts, stock.default_prompt_name = {"query": "q: "}, "query"
     encoder = ConversationEncoder.of(stock)

@@ -62,7 +62,7 @@ def test_an_unknown_name_says_what_to_install() -> None:
         load_encoder("nobody/nothing")
 
 
-def test_the_packaged_default_is_used_when_the_hub_cache_has_none(monkeypatch, tiny_encoder_path) -> None:
+def test_packaged_weights_serve_without_a_hub_cache(monkeypatch, tiny_encoder_path) -> None:
     import hashlib
 
     weights = tiny_encoder_path / "model.safetensors"
@@ -72,7 +72,7 @@ def test_the_packaged_default_is_used_when_the_hub_cache_has_none(monkeypatch, t
     assert load_encoder(BASE_ENCODER).get_embedding_dimension() == 32
 
 
-def test_packaged_weights_that_are_not_the_published_ones_are_refused(monkeypatch, tmp_path) -> None:
+def test_changed_packaged_weights_are_refused(monkeypatch, tmp_path) -> None:
     weights = tmp_path / "model.safetensors"
     weights.write_bytes(b"something else")
     pretend_installed(monkeypatch, weights)
@@ -90,7 +90,7 @@ def test_nothing_to_load_by_default_says_what_to_install(monkeypatch) -> None:
         load_encoder()
 
 
-def test_the_encoder_that_ships_is_the_published_one_and_what_it_has_learned() -> None:
+def test_the_shipped_encoder_is_base_plus_delta() -> None:
     if packaged_encoder() is None:
         pytest.skip("the extra 'offline' is not installed")
     base, shipped = load_encoder(BASE_ENCODER), load_encoder()
@@ -117,7 +117,7 @@ def test_no_utterances_give_an_empty_array(tiny_encoder) -> None:
     assert encode_messages(tiny_encoder, []).shape == (0, 32)
 
 
-def test_gradients_of_entries_taken_often_are_added_in_the_same_order_each_time() -> None:
+def test_gradients_of_repeated_entries_are_deterministic() -> None:
     generator = torch.Generator().manual_seed(0)
     values = torch.randn(50, 512, generator=generator, requires_grad=True)
     rows = torch.randint(0, 50, (2000, 2), generator=generator)
@@ -137,7 +137,7 @@ def test_gradients_of_entries_taken_often_are_added_in_the_same_order_each_time(
     assert torch.isfinite(take(values, torch.tensor([-1]))).all()
 
 
-def test_mean_pooling_leaves_out_what_comes_after_pooling_but_the_scaling(tiny_encoder, tmp_path, caplog) -> None:
+def test_mean_pooling_drops_later_modules_except_scaling(tiny_encoder, tmp_path, caplog) -> None:
     transformer, _ = tiny_encoder
     modules = [transformer, Pooling(32, "cls"), Dense(32, 16), Normalize()]
     encoder = use_mean_pooling(SentenceTransformer(modules=modules, device="cpu"))

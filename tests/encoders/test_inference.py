@@ -95,7 +95,7 @@ def test_a_static_encoder_embeds_by_its_own_method() -> None:
     np.testing.assert_array_equal(encode_messages(encoder, TEXTS), encoder.encode(TEXTS))
 
 
-def test_what_is_padded_on_the_left_is_left_to_the_stock_method(tiny_encoder, monkeypatch) -> None:
+def test_left_padding_is_left_to_the_stock_method(tiny_encoder, monkeypatch) -> None:
     tiny_encoder.tokenizer.padding_side = "left"
     seen: list[str] = []
     encode = tiny_encoder.encode
@@ -117,7 +117,7 @@ def test_slices_hold_texts_of_similar_length_and_bounded_size(tiny_encoder, monk
 
 
 @pytest.mark.skipif(not _compat.has_onednn_linear(), reason="torch is built without MKL or oneDNN")
-def test_with_and_without_onednn_the_vectors_are_the_same(tiny_encoder, monkeypatch) -> None:
+def test_onednn_changes_no_vectors(tiny_encoder, monkeypatch) -> None:
     monkeypatch.setattr(encoder_inference, "is_quicker", lambda: True)
     through_onednn = encode_messages(tiny_encoder, TEXTS)
     monkeypatch.setattr(encoder_inference, "is_quicker", lambda: False)

@@ -17,12 +17,12 @@ def test_the_start_of_a_text_has_its_first_tokens(tiny_encoder: SentenceTransfor
     assert cut[:tokens] == whole[:tokens] and len(cut) >= tokens
 
 
-def test_a_text_is_left_whole_where_its_start_says_too_little(tiny_encoder: SentenceTransformer) -> None:
+def test_texts_with_short_starts_stay_whole(tiny_encoder: SentenceTransformer) -> None:
     texts = ["short", "x" * 20_000, " " * 20_000 + "thanks", "x" * 20_000 + " thanks"]
     assert starts_of(tiny_encoder, texts) == texts
 
 
-def test_no_more_of_a_text_is_looked_at_than_is_allowed(tiny_encoder: SentenceTransformer) -> None:
+def test_at_most_longest_characters_are_read(tiny_encoder: SentenceTransformer) -> None:
     looked_at = []
 
     def count(start: str) -> int:

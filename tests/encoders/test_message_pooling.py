@@ -41,7 +41,7 @@ def test_messages_are_weighted_by_their_tokens(tiny_encoder: SentenceTransformer
     assert sorted(seen) == ["i want a pizza", "my card", "thanks"]  # each distinct message once
 
 
-def test_a_long_message_counts_as_far_as_it_is_read(tiny_encoder: SentenceTransformer) -> None:
+def test_long_messages_count_as_read(tiny_encoder: SentenceTransformer) -> None:
     tiny_encoder.max_seq_length = 10
     talk = [{"role": "a", "content": "pizza " * 50}, {"role": "b", "content": "my card"}]
     units = [vector / np.linalg.norm(vector) for vector in tiny_encoder.encode([m["content"] for m in talk])]

@@ -56,7 +56,7 @@ def test_interlocutor_and_speaker_pooling_equal_their_definition(tiny_encoder) -
     assert_same_vectors(tiny_encoder.encode_conversations([talk])[0], tokens.mean(0))
 
 
-def test_for_an_encoder_that_is_no_dialogue_model_a_conversation_is_plain_text(tiny_encoder) -> None:
+def test_other_encoders_read_conversations_as_plain_text(tiny_encoder) -> None:
     talk = [{"role": "a", "content": "a card"}, {"role": "b", "content": "thanks"}]
     vectors = tiny_encoder.encode_conversations([talk])[0]
     assert_same_vectors(vectors, tiny_encoder.encode("a card thanks"))
@@ -64,7 +64,7 @@ def test_for_an_encoder_that_is_no_dialogue_model_a_conversation_is_plain_text(t
     assert_same_vectors(tiny_encoder.encode_conversations([talk], pooling="speaker:b")[0], second)
 
 
-def test_windows_cover_long_conversations_and_leave_short_ones_alone(tiny_encoder) -> None:
+def test_windows_cover_long_conversations_only(tiny_encoder) -> None:
     short = [{"role": "a", "content": "hello"}, {"role": "b", "content": "a card"}]
     long = [{"role": "ab"[turn % 2], "content": f"i want to order {turn} pizza"} for turn in range(40)]
     cut = tiny_encoder.encode_conversations([short, long])
@@ -82,7 +82,7 @@ def test_all_that_are_cut_are_counted(tiny_encoder, caplog) -> None:
     assert [record.getMessage()[:24] for record in caplog.records] == ["200 of 400 conversations"]
 
 
-def test_a_speaker_who_says_nothing_within_the_limit_is_an_error(tiny_encoder) -> None:
+def test_a_speaker_beyond_the_limit_is_an_error(tiny_encoder) -> None:
     talk = [{"role": "a", "content": "card " * 30} for _ in range(3)] + [{"role": "b", "content": "thanks"}]
     for others in ([], [[{"role": role, "content": "hello"} for role in "cba"]]):
         with pytest.raises(ValueError, match="conversation 0: 'b' says nothing within the encoder's limit"):

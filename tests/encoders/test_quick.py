@@ -51,7 +51,7 @@ def test_the_vectors_are_those_of_the_encoder(folder: Path) -> None:
     assert_same_vectors(quick.embed(quick.tokenize(TEXTS * 70)), np.tile(full.encode_messages(TEXTS), (70, 1)))
 
 
-def test_a_store_is_searched_without_the_encoder_and_finds_the_same(folder: Path, tmp_path: Path) -> None:
+def test_the_quick_encoder_searches_a_store_alike(folder: Path, tmp_path: Path) -> None:
     chats = [{"id": str(row), "messages": TALK} for row in range(3)]
     ConversationStore.create(tmp_path / "store", chats, encoder=turnlens.load_encoder(folder)).reindex(folder)
     with_encoder = ConversationStore.open(tmp_path / "store", encoder=turnlens.load_encoder(folder))
@@ -66,7 +66,7 @@ def test_a_store_is_searched_without_the_encoder_and_finds_the_same(folder: Path
         np.testing.assert_allclose(scores[0], scores[1], atol=1e-6)
 
 
-def test_another_file_in_the_folder_of_the_encoder_is_noticed(folder: Path, tmp_path: Path) -> None:
+def test_a_changed_encoder_folder_is_noticed(folder: Path, tmp_path: Path) -> None:
     kept(folder)
     ConversationStore.create(tmp_path / "store", [{"id": "1", "messages": TALK}], encoder=folder)
     changed = turnlens.load_encoder(folder)
@@ -88,7 +88,7 @@ def test_a_damaged_file_is_not_used(folder: Path, datasets_cache: None) -> None:
     assert quick_encoder(folder) is None
 
 
-def test_an_encoder_that_pools_in_another_way_is_left_alone(tiny_encoder: ConversationEncoder, tmp_path: Path) -> None:
+def test_other_poolings_are_left_alone(tiny_encoder: ConversationEncoder, tmp_path: Path) -> None:
     tiny_encoder[1] = Pooling(32, "cls")
     tiny_encoder.save(str(tmp_path / "model"))
     keep_quick(tmp_path / "model", tiny_encoder, "digest", "model")
@@ -104,7 +104,7 @@ def test_searching_and_replying_import_neither_torch_nor_datasets() -> None:
     assert said.strip() == "set()"
 
 
-def test_torch_is_loaded_for_messages_that_it_embeds_sooner(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_is_loaded_for_many_messages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept(folder)
     texts = [f"my card {number} is gone" for number in range(100)]
     monkeypatch.setattr(store_encoder_module, "WORTH_LOADING", 1500)
@@ -117,7 +117,7 @@ def test_torch_is_loaded_for_messages_that_it_embeds_sooner(folder: Path, monkey
     assert encoder._encoder is not None
 
 
-def test_a_damaged_weight_is_told_when_the_encoder_is_loaded(folder: Path) -> None:
+def test_damaged_weights_are_reported_on_loading(folder: Path) -> None:
     kept(folder)
     weights = folder / "model.safetensors"
     state, data = weights.stat(), bytearray(weights.read_bytes())

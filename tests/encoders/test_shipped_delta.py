@@ -53,7 +53,7 @@ def test_fewer_bytes_keep_the_largest_component(learned: dict[str, Tensor]) -> N
     assert errors[0] == 1 and errors[0] > 4 * errors[1] > 16 * errors[2]
 
 
-def test_the_order_of_sums_which_differs_between_processors_changes_no_bit() -> None:
+def test_the_order_of_sums_changes_no_bit() -> None:
     differences = {"matrix": 0.01 * torch.randn(48, 64, generator=torch.Generator().manual_seed(0))}
     tensors = compressed(differences, largest=10_000)
     assert len(tensors["matrix.scale"]) > 40
@@ -61,7 +61,7 @@ def test_the_order_of_sums_which_differs_between_processors_changes_no_bit() -> 
     assert torch.equal(restored(tensors)["matrix"], restored(backwards)["matrix"])
 
 
-def test_bytes_go_where_they_take_away_most_of_the_error(learned: dict[str, Tensor]) -> None:
+def test_bytes_go_to_the_largest_errors(learned: dict[str, Tensor]) -> None:
     two = {"large": learned[MATRIX], "small": learned[MATRIX] / 1000}
     kept = compressed(two, largest=sum(learned[MATRIX].shape) + 4)
     assert len(kept["large.scale"]) == 1 and len(kept["small.scale"]) == 0

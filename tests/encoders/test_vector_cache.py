@@ -137,7 +137,7 @@ def test_a_writer_killed_in_the_middle_leaves_whole_vectors(tiny_encoder, path) 
 
 
 @pytest.mark.parametrize("damage", ["garbage", "folder"])
-def test_a_damaged_file_is_a_warning_and_everything_is_embedded(tiny_encoder, path, damage, caplog) -> None:
+def test_a_damaged_cache_warns_and_embeds_everything(tiny_encoder, path, damage, caplog) -> None:
     path.parent.mkdir()
     if damage == "folder":
         path.mkdir()

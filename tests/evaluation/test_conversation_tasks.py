@@ -121,7 +121,7 @@ def test_a_sample_of_queries_still_ranks_all_dialogues() -> None:
     assert evaluate_relatedness(few).summary()["queries"] == 7
 
 
-def test_categorization_of_separate_labels_is_perfect_and_of_noise_is_not() -> None:
+def test_categorization_is_perfect_for_separate_labels_only() -> None:
     good = evaluate_categorization(noisy(noise=0.0, labels=2, count=40), runs=3)
     assert good.clusters.shape == (3, 40)
     perfect = evaluate_categorization(embedded(np.eye(3)[np.arange(30) % 3], (np.arange(30) % 3).tolist()), runs=1)
@@ -137,7 +137,7 @@ def test_categorization_of_separate_labels_is_perfect_and_of_noise_is_not() -> N
         evaluate_categorization(noisy(), runs=0)
 
 
-def test_categorization_is_a_function_of_its_seed_and_of_directions_only() -> None:
+def test_categorization_depends_on_seed_and_directions_alone() -> None:
     generator = np.random.default_rng(0)
     vectors, labels = generator.normal(size=(80, 5)), [0, 1, 2, 3] * 20
     first, again, other = (evaluate_categorization(embedded(vectors, labels), seed) for seed in (0, 0, 1))
@@ -149,7 +149,7 @@ def test_categorization_is_a_function_of_its_seed_and_of_directions_only() -> No
     np.testing.assert_allclose(scaled.units * scaled.lengths[:, None], vectors * lengths, rtol=1e-5)
 
 
-def test_categorization_as_published_clusters_vectors_as_they_are_and_starts_ten_times() -> None:
+def test_published_categorization_clusters_raw_vectors_ten_times() -> None:
     generator = np.random.default_rng(0)
     # Labels of one direction each, and of two lengths: only the lengths tell the two of a direction apart.
     directions = np.repeat(np.eye(2), 40, axis=0) + 0.01 * generator.normal(size=(80, 2))

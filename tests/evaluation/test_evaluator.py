@@ -121,7 +121,7 @@ def test_which_way_is_better(task: str, greater: bool, corpus) -> None:
     assert TaskEvaluator(task, corpus, conversation_label="domain").greater_is_better is greater
 
 
-def test_the_encoder_is_evaluated_as_it_is_and_stays_so(tiny_encoder, corpus) -> None:
+def test_evaluation_leaves_the_encoder_unchanged(tiny_encoder, corpus) -> None:
     evaluator = TaskEvaluator("semantic-retrieval", corpus, max_queries=10)
     expected = evaluator(tiny_encoder)
     assert not any(module.training for module in tiny_encoder.modules())

@@ -56,7 +56,7 @@ def test_ties_are_the_mean_over_all_orderings() -> None:
             assert reciprocal_rank(scores, relevant) == pytest.approx(expected)
 
 
-def test_a_constant_scorer_gains_nothing_from_the_order_of_the_input() -> None:
+def test_constant_scores_ignore_the_input_order() -> None:
     first, last = [1, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1]
     for metric in (average_precision, reciprocal_rank):
         assert metric([0.5] * 6, first) == metric([0.5] * 6, last) < 0.6
@@ -117,7 +117,7 @@ def test_bootstrap_interval_has_the_width_theory_gives() -> None:
     assert high == pytest.approx(values.mean() + 1.96 * standard_error, abs=0.2 * standard_error)
 
 
-def test_bootstrap_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+def test_bootstrap_intervals_cover_at_their_nominal_rate() -> None:
     generator = np.random.default_rng(5)
     trials = 300
     covered = 0
@@ -127,7 +127,7 @@ def test_bootstrap_interval_covers_the_truth_about_as_often_as_it_says() -> None
     assert 0.90 <= covered / trials <= 0.98
 
 
-def test_bootstrap_is_a_function_of_its_seed_and_of_chunks_only_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bootstrap_depends_on_its_seed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.arange(7.0)
     assert bootstrap_interval(values, seed=1) == bootstrap_interval(values, seed=1)
     assert bootstrap_interval(values, seed=1, resamples=50) != bootstrap_interval(values, seed=2, resamples=50)
@@ -153,7 +153,7 @@ def test_bootstrap_refuses_bad_input() -> None:
             bootstrap_interval(values)
 
 
-def test_paired_bootstrap_finds_a_small_steady_difference_and_no_other() -> None:
+def test_paired_bootstrap_finds_only_steady_differences() -> None:
     generator = np.random.default_rng(0)
     base = generator.random(200)
     better = base + 0.02 + generator.normal(0, 0.02, size=200)

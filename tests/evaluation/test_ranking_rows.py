@@ -75,7 +75,7 @@ def test_a_row_without_a_relevant_item() -> None:
     assert spearman_binary_rows(ranked).tolist() == [-1.0, 0.0]
 
 
-def test_the_best_spearman_is_that_of_a_perfect_ranking_and_no_other_is_better() -> None:
+def test_a_perfect_ranking_has_the_best_spearman() -> None:
     generator = np.random.default_rng(1)
     for relevant in range(1, 9):
         flags = np.arange(9) < relevant

@@ -39,7 +39,7 @@ def test_the_released_format(tmp_path: Path) -> None:
     assert task.dropped == 1
 
 
-def test_windows_line_ends_byte_order_mark_and_blank_end(tmp_path: Path) -> None:
+def test_windows_line_ends_and_marks_are_read(tmp_path: Path) -> None:
     path = tmp_path / "select.txt"
     path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(GOOD).replace("|", "\t").encode() + b"\r\n\r\n")
     assert read_retrieval_task(path).queries == (0, 1, 3)
@@ -115,7 +115,7 @@ def test_texts_with_several_labels_are_counted(caplog: pytest.LogCaptureFixture)
     assert "2 queries without a positive or without a negative candidate, of 5" in caplog.text
 
 
-def test_labels_of_nearly_one_spelling_are_told_once_and_stay_different(caplog: pytest.LogCaptureFixture) -> None:
+def test_similar_labels_stay_different_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     spelled = ["lost_card", "Lost card", "pay", "pay!", "é", "e\u0301", "A", "a", "b", "-1", "1"]
     rows = [
         {"messages": [{"role": "user", "content": f"{word} {number}", "intent": label} for word in ("one", "two")]}
@@ -149,7 +149,7 @@ def test_candidates_limit_counts_positives_and_negatives_together() -> None:
     assert {len(p) + len(n) for p, n in zip(task.positives, task.negatives)} == {2}
 
 
-def test_at_most_max_positives_and_the_others_are_no_negatives() -> None:
+def test_surplus_positives_are_no_negatives() -> None:
     rows = corpus(ride=[f"taxi number {n}" for n in range(12)], food=["taxi food", "more taxi food"])
     capped = build_retrieval_task(rows, max_positives=3)
     full = build_retrieval_task(rows, max_positives=30)
@@ -161,7 +161,7 @@ def test_at_most_max_positives_and_the_others_are_no_negatives() -> None:
     assert len(kept) > 3  # a random choice for each query, not always the same places
 
 
-def test_the_builder_is_deterministic_and_queries_are_independent_of_each_other() -> None:
+def test_building_is_deterministic_with_independent_queries() -> None:
     rows = corpus(ride=[f"taxi number {n}" for n in range(40)], food=[f"food number {n}" for n in range(40)])
     few, again = (build_retrieval_task(rows, max_queries=10, max_positives=5, seed=7) for _ in range(2))
     many = build_retrieval_task(rows, max_queries=50, max_positives=5, seed=7)
@@ -234,7 +234,7 @@ def test_each_distinct_text_is_encoded_once() -> None:
     assert sorted(seen) == ["a", "b", "c"]
 
 
-def test_constant_and_zero_embeddings_score_as_chance_wherever_positives_stand() -> None:
+def test_constant_embeddings_score_as_chance() -> None:
     generator = np.random.default_rng(0)
     indices = np.arange(1, 100)
     task = RetrievalTask(tuple(map(str, range(100))), (0, 0), (indices[:9], indices[-9:]), (indices[9:], indices[:-9]))

@@ -38,7 +38,7 @@ def rows() -> list[dict[str, object]]:
     ]
 
 
-def test_a_folder_serves_both_tasks_and_the_result_is_json(released: Path) -> None:
+def test_a_folder_serves_both_tasks(released: Path) -> None:
     result = evaluate(released, encoder=by_characters, tasks=["semantic-retrieval", "dialogue_sts"])
     assert list(result) == ["semantic_retrieval", "dialogue_sts"]
     assert json.loads(json.dumps(result)) == result
@@ -87,7 +87,7 @@ def test_a_task_is_loaded_once_for_several_encoders(rows: list[dict[str, object]
     assert score(by_characters, task, 0).summary() == score(by_characters, task, 0).summary()
 
 
-def test_a_file_is_no_released_one_because_its_name_ends_alike(tmp_path: Path, rows: list[dict[str, object]]) -> None:
+def test_similar_file_names_are_no_released_files(tmp_path: Path, rows: list[dict[str, object]]) -> None:
     messages = tmp_path / "requests.txt"
     messages.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     assert evaluate(messages, encoder=by_characters, tasks="semantic-retrieval") == evaluate(

@@ -23,7 +23,7 @@ def test_every_distinct_text_is_tokenised_once(tiny_encoder) -> None:
     assert texts == ["hello", "a card", "thanks"]
 
 
-def test_utterances_are_cut_at_max_length_and_at_the_encoders_limit(tiny_encoder) -> None:
+def test_texts_are_cut_at_both_limits(tiny_encoder) -> None:
     long = row("card " * 100, "hello")
     assert TextCollator(tiny_encoder, max_length=10)([long])["messages_input_ids"].shape == (2, 10)
     assert TextCollator(tiny_encoder, max_length=500)([long])["messages_input_ids"].shape == (2, 64)
@@ -48,7 +48,7 @@ def test_joined_contexts_hold_the_preceding_turns_most_recent_last(tiny_encoder)
     assert contexts[1] == contexts[5] == batch["messages_turn_text"][0]
 
 
-def test_of_joined_contexts_that_are_too_long_the_newest_words_stay(tiny_encoder) -> None:
+def test_long_joined_contexts_keep_the_newest_words(tiny_encoder) -> None:
     collate = JoinedContextCollator(tiny_encoder, max_length=4, context_turns=2)
     batch = collate([row("a a a a a a a a", "to my card", "is is is is is is")])
     turn, context = (

@@ -128,7 +128,7 @@ def judged(
 
 
 @pytest.mark.parametrize("best", range(4))
-def test_the_shares_are_those_from_which_held_out_conversations_gain_most(
+def test_the_best_shares_on_held_out_conversations_win(
     best: int, before_choice: tuple[TrainingState, SelectInterpolation], judged: Callable[..., None]
 ) -> None:
     state, choose = before_choice
@@ -144,7 +144,7 @@ def test_the_shares_are_those_from_which_held_out_conversations_gain_most(
 
 
 @pytest.mark.parametrize("keep", [False, True])
-def test_what_made_it_worse_is_kept_only_if_asked_for(
+def test_losses_are_kept_only_with_keep_anyway(
     keep: bool, before_choice: tuple[TrainingState, SelectInterpolation], judged: Callable[..., None]
 ) -> None:
     state, choose = before_choice
@@ -174,7 +174,7 @@ def test_next_messages_are_enough_where_somebody_else_says_them(
 
 
 @pytest.mark.slow
-def test_a_run_that_was_cut_goes_on_to_the_same_model(
+def test_a_resumed_default_training_gives_the_same_model(
     whole: Path, tiny_encoder_path: Path, corpus: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def train(**how: bool) -> turnlens.ConversationEncoder:
@@ -196,7 +196,7 @@ def test_a_run_that_was_cut_goes_on_to_the_same_model(
     assert not (tmp_path / "cut.run").exists()
 
 
-def test_bfloat16_is_the_default_where_the_processor_is_made_for_it(corpus, tiny_encoder, monkeypatch) -> None:
+def test_bfloat16_is_the_default_on_capable_processors(corpus, tiny_encoder, monkeypatch) -> None:
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     stages: list[bool | None] = []
@@ -221,7 +221,7 @@ def test_few_conversations_give_a_centre_only(tiny_encoder, corpus, caplog) -> N
 
 
 @pytest.mark.slow
-def test_messages_of_one_speaker_are_learned_from_in_context_alone(tiny_encoder, corpus, tmp_path: Path) -> None:
+def test_one_speaker_conversations_learn_from_context_alone(tiny_encoder, corpus, tmp_path: Path) -> None:
     rows = [{"id": row["id"], "messages": [{**m, "role": "user"} for m in row["messages"]]} for row in corpus]
     recipe, start = dataclasses.replace(RECIPE, keep_anyway=True), weights_of(tiny_encoder)
     trained = turnlens.train(rows, method=recipe, encoder=tiny_encoder, output=tmp_path / "model")
@@ -231,7 +231,7 @@ def test_messages_of_one_speaker_are_learned_from_in_context_alone(tiny_encoder,
 
 
 @pytest.mark.slow
-def test_the_vectors_of_later_steps_are_those_of_the_projecting_encoder(tiny_encoder, corpus, monkeypatch) -> None:
+def test_later_steps_get_projected_vectors(tiny_encoder, corpus, monkeypatch) -> None:
     project, projected = FitProjection.__call__, []
 
     def watched(self: FitProjection, state: TrainingState, run: Run) -> None:
@@ -253,7 +253,7 @@ def held_out(topics: np.ndarray) -> HeldOut:
     return HeldOut(np.full(count, 6), np.tile([0, 1], 3 * count), np.arange(6 * count), in_context)
 
 
-def test_vectors_that_tell_the_topic_are_better_than_others_by_every_figure() -> None:
+def test_topical_vectors_are_better_by_every_figure() -> None:
     topics = np.arange(40) % 10
     judge = held_out(topics)
     noise = np.random.default_rng(0).normal(size=(240, 10)).astype(np.float32)
@@ -274,7 +274,7 @@ def test_collapsed_vectors_are_not_better_than_chance() -> None:
 
 
 @pytest.mark.parametrize(("noise", "expected"), [(0.01, 1.0), (100.0, 0.0)])
-def test_groups_that_are_there_are_stable_and_others_agree_by_chance(noise: float, expected: float) -> None:
+def test_real_groups_are_stable_and_noise_is_not(noise: float, expected: float) -> None:
     topics = np.repeat(np.arange(20), 2)
     vectors = np.eye(20)[np.repeat(topics, 6)] + noise * np.random.default_rng(0).normal(size=(240, 20))
     stability = held_out(topics).figures(vectors.astype(np.float32))["stability"]

@@ -64,7 +64,7 @@ def test_a_recipe_that_is_no_dataclass_is_refused(monkeypatch) -> None:
         get_recipe("dialogue-cse")
 
 
-def test_what_is_as_published_starts_from_an_encoder_that_knows_no_conversations() -> None:
+def test_paper_presets_start_from_the_published_encoder() -> None:
     assert {recipe.starts_from for recipe in PUBLISHED.values()} == {BASE_ENCODER}
     assert {recipe.starts_from for recipe in METHODS.values()} == {DEFAULT_ENCODER}
 
@@ -151,7 +151,7 @@ def test_bad_turn_order_settings_are_errors(method, settings, message) -> None:
         get_recipe(method, settings=settings)
 
 
-def test_c3l_trains_with_ccl_first_unless_the_encoder_has_views(tiny_encoder) -> None:
+def test_c3l_trains_ccl_first_without_views(tiny_encoder) -> None:
     recipe = C3L(speakers=False, window=6, max_steps=7)
     assert recipe.stage_before(tiny_encoder) == CCL(speakers=False, window=6, max_steps=7)
     assert C3L(ccl_first=False).stage_before(tiny_encoder) is None
@@ -171,13 +171,13 @@ def test_a_recipe_gives_its_loss_all_its_settings(method, tiny_encoder, conversa
     assert loss.get_config_dict().items() <= asdict(recipe).items()
 
 
-def test_defaults_of_a_recipe_may_differ_from_those_of_its_loss() -> None:
+def test_recipes_may_change_defaults_of_their_loss() -> None:
     assert (C3L().negatives, CCL().negatives, C3LSettings().negatives) == ("batch", "batch", 1)
     assert (C3L().directional, CCL().directional) == (False, True)
     assert DialogueCSESettings.of(DialogueCSE()) == DialogueCSESettings()
 
 
-def test_settings_and_preset_belong_to_the_name_of_a_method() -> None:
+def test_settings_and_preset_need_a_method_name() -> None:
     for given in ({"settings": {"max_steps": 1}}, {"preset": "paper"}):
         with pytest.raises(ValueError, match="got a DialogueCSE, which has its settings"):
             turnlens.train([], method=DialogueCSE(), **given)

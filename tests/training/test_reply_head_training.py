@@ -53,7 +53,7 @@ def test_a_head_beside_an_encoder_that_stays(tiny_encoder, tiny_encoder_path, co
     assert not list(tmp_path.glob("model.*"))  # nothing of the way is left
 
 
-def test_the_last_batch_may_have_fewer_negatives_than_asked_for(tiny_encoder) -> None:
+def test_the_last_batch_may_have_fewer_negatives(tiny_encoder) -> None:
     rows = turnlens.sample_conversations(65, seed=1)
     recipe = ReplyHeadRecipe(batch_size=64, epochs=2, negatives=9, held_out=0.0)  # 64 conversations, and 1
     trained = turnlens.train(rows, method=recipe, encoder=tiny_encoder)
@@ -73,7 +73,7 @@ def test_the_same_seed_gives_the_same_head(tiny_encoder_path, corpus) -> None:
     assert same(one, other)
 
 
-def test_half_way_lies_between_the_sum_of_cosines_and_what_was_learned(tiny_encoder, corpus) -> None:
+def test_half_interpolation_lies_between_start_and_trained_head(tiny_encoder, corpus) -> None:
     table = embed_messages(tiny_encoder, corpus)
     learned, half = (fit_reply_head(table, replace(RECIPE, interpolation=share))[0] for share in (1.0, 0.5))
     start = ReplyHead(tiny_encoder.get_embedding_dimension(), RECIPE.context_turns).state_dict()
@@ -82,7 +82,7 @@ def test_half_way_lies_between_the_sum_of_cosines_and_what_was_learned(tiny_enco
     assert not same(half.state_dict(), learned.state_dict())
 
 
-def test_by_default_it_goes_as_far_as_held_out_conversations_say(tiny_encoder, corpus) -> None:
+def test_held_out_conversations_select_the_interpolation(tiny_encoder, corpus) -> None:
     """With far too high a learning rate, the way back is better."""
     table, recipe = embed_messages(tiny_encoder, corpus), replace(RECIPE, learning_rate=0.3, held_out=0.5)
     messages = EmbeddedMessages.of(table)
@@ -98,7 +98,7 @@ def test_by_default_it_goes_as_far_as_held_out_conversations_say(tiny_encoder, c
     assert history[-1]["interpolation"] == 1
 
 
-def test_without_a_map_candidates_keep_their_vectors_and_stores_need_no_others(tiny_encoder, corpus) -> None:
+def test_without_a_map_candidates_keep_their_vectors(tiny_encoder, corpus) -> None:
     table = embed_messages(tiny_encoder, corpus)
     for maps in (True, False):
         tiny_encoder.reply_head, _ = fit_reply_head(table, replace(RECIPE, map_candidates=maps))

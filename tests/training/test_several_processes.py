@@ -125,7 +125,7 @@ def test_a_killed_process_costs_the_steps_since_the_checkpoint(chats, tiny_encod
 
 
 @pytest.mark.slow
-def test_ray_gives_the_weights_of_torchrun_though_a_worker_is_killed(
+def test_ray_with_a_killed_worker_equals_torchrun(
     chats, tiny_encoder_path, whole, tmp_path, monkeypatch, only_cluster
 ) -> None:
     pytest.importorskip("ray.train.torch", reason="needs the extra ray")

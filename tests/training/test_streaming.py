@@ -44,7 +44,7 @@ def recipe(tmp_path: Path, tiny_encoder_path: Path) -> Callable[[Path], None]:
 
 
 @pytest.mark.slow
-def test_the_recipe_goes_on_in_the_part_where_it_was_cut_off(recipe, tmp_path, monkeypatch) -> None:
+def test_a_stream_resumes_in_its_part(recipe, tmp_path, monkeypatch) -> None:
     recipe(tmp_path / "whole")
     batches, original = 0, TextCollator.__call__
 

@@ -71,9 +71,7 @@ def power_cut() -> None:
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name == "single-vector" else pytest.mark.slow) for name in RECIPES]
 )
-def test_a_resumed_run_gives_the_weights_of_an_uninterrupted_one(
-    name: str, corpus, tiny_encoder_path, tmp_path, monkeypatch
-) -> None:
+def test_a_resumed_run_gives_the_same_weights(name: str, corpus, tiny_encoder_path, tmp_path, monkeypatch) -> None:
     recipe = RECIPES[name]
     whole = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "whole")
     with monkeypatch.context() as patch:
@@ -98,9 +96,7 @@ def test_a_resumed_run_gives_the_weights_of_an_uninterrupted_one(
     ("number", "error"),
     [(signal.SIGINT, KeyboardInterrupt), pytest.param(signal.SIGTERM, SystemExit, marks=pytest.mark.slow)],
 )
-def test_ctrl_c_and_sigterm_finish_the_step_and_keep_it(
-    number, error, corpus, tiny_encoder_path, tmp_path, monkeypatch
-) -> None:
+def test_signals_finish_and_save_the_step(number, error, corpus, tiny_encoder_path, tmp_path, monkeypatch) -> None:
     recipe = DialogueCSE(**{**SHORT, "checkpoint_steps": 100})
     before = signal.getsignal(number)
     with monkeypatch.context() as patch:
@@ -116,9 +112,7 @@ def test_ctrl_c_and_sigterm_finish_the_step_and_keep_it(
 
 
 @pytest.mark.slow
-def test_a_resumed_run_logs_the_losses_of_an_uninterrupted_one(
-    corpus, tiny_encoder_path, tmp_path, monkeypatch
-) -> None:
+def test_a_resumed_run_logs_the_same_losses(corpus, tiny_encoder_path, tmp_path, monkeypatch) -> None:
     recipe = DialogueCSE(**{**SHORT, "max_steps": 14, "checkpoint_steps": 4})
     train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "whole")
     with monkeypatch.context() as patch:
@@ -132,9 +126,7 @@ def test_a_resumed_run_logs_the_losses_of_an_uninterrupted_one(
 
 
 @pytest.mark.slow
-def test_a_run_that_is_cut_after_its_last_step_takes_no_further_one(
-    corpus, tiny_encoder_path, tmp_path, monkeypatch
-) -> None:
+def test_resuming_after_the_last_step_takes_no_step(corpus, tiny_encoder_path, tmp_path, monkeypatch) -> None:
     recipe = DialogueCSE(**{**SHORT, "max_steps": 4, "checkpoint_steps": 2})
     train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "whole")
     with monkeypatch.context() as patch:
@@ -158,7 +150,7 @@ def test_two_runs_to_one_output_do_not_mix(method: str, corpus, tiny_encoder_pat
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
-def test_all_files_of_a_model_may_be_read_by_whom_the_umask_lets(corpus, tiny_encoder_path, tmp_path) -> None:
+def test_files_of_a_model_follow_the_umask(corpus, tiny_encoder_path, tmp_path) -> None:
     train(
         corpus,
         method=DialogueCSE(**{**SHORT, "max_steps": 2}, snapshots=1),
@@ -202,7 +194,7 @@ print(json.dumps([vectors.tolist() for vectors in (trained.encode(sys.argv[3:]),
     assert all(abs(one - other).max() > 0.01 for one, other in combinations(expected, 2))
 
 
-def test_what_is_written_is_safetensors_and_quotes_no_conversation(corpus, tiny_encoder_path, tmp_path) -> None:
+def test_models_are_safetensors_without_quotes(corpus, tiny_encoder_path, tmp_path) -> None:
     train(corpus, method=DialogueCSE(**{**SHORT, "max_steps": 2}), encoder=tiny_encoder_path, output=tmp_path / "model")
     files = [path for path in (tmp_path / "model").rglob("*") if path.is_file()]
     assert not [path for path in files if path.suffix in (".bin", ".pt", ".pth", ".pkl")]
@@ -213,7 +205,7 @@ def test_what_is_written_is_safetensors_and_quotes_no_conversation(corpus, tiny_
     assert record["recipe"]["max_steps"] == 2
 
 
-def test_a_model_card_cites_the_paper_of_its_method_and_ours_cites_none(corpus, tiny_encoder_path, tmp_path) -> None:
+def test_a_model_card_cites_the_paper_if_any(corpus, tiny_encoder_path, tmp_path) -> None:
     for recipe, papers in ((DialogueCSE(max_steps=1), ["liu-etal-2021-dialoguecse"]), (InContext(max_steps=1), [])):
         train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / recipe.stage)
         assert re.findall("@inproceedings{(.+),", (tmp_path / recipe.stage / "README.md").read_text()) == papers
@@ -226,7 +218,7 @@ def test_the_seed_decides_the_weights(corpus, tiny_encoder_path) -> None:
     assert not all(torch.equal(first[key], other[key]) for key in first)
 
 
-def test_the_result_lies_between_the_weights_before_and_the_trained_ones(corpus, tiny_encoder_path, tmp_path) -> None:
+def test_interpolated_weights_lie_between_start_and_trained(corpus, tiny_encoder_path, tmp_path) -> None:
     start = weights(SentenceTransformer(str(tiny_encoder_path), device="cpu"))
     whole = weights(train(corpus, method=DialogueCSE(**SHORT), encoder=tiny_encoder_path))
     part = weights(train(corpus, method=DialogueCSE(**SHORT, interpolation=0.25), encoder=tiny_encoder_path))
@@ -276,7 +268,7 @@ def test_bfloat16_changes_little(corpus, tiny_encoder_path) -> None:
     assert distance.mean() < 1e-4
 
 
-def test_attention_is_not_fused_while_a_processor_learns_in_bfloat16(tiny_encoder, corpus, tmp_path) -> None:
+def test_bfloat16_training_on_processors_unfuses_attention(tiny_encoder, corpus, tmp_path) -> None:
     fused = attention_of(tiny_encoder.transformers_model)
     seen = []
 
@@ -327,7 +319,7 @@ def test_an_existing_model_is_not_overwritten_without_force(corpus, tiny_encoder
     assert json.loads((tmp_path / "other" / "training.json").read_text())["recipe"]["seed"] == 1
 
 
-def test_a_folder_that_is_no_run_of_ours_is_not_taken_for_one(corpus, tiny_encoder_path, tmp_path) -> None:
+def test_foreign_folders_are_no_runs(corpus, tiny_encoder_path, tmp_path) -> None:
     (tmp_path / "model.run").mkdir()
     (tmp_path / "model.run" / "precious.txt").write_text("mine")
     with pytest.raises(FileExistsError, match=r"model\.run exists already"):
@@ -335,7 +327,7 @@ def test_a_folder_that_is_no_run_of_ours_is_not_taken_for_one(corpus, tiny_encod
     assert (tmp_path / "model.run" / "precious.txt").read_text() == "mine"
 
 
-def test_a_run_that_fails_before_it_learned_anything_is_forgotten(corpus, tiny_encoder_path, tmp_path) -> None:
+def test_early_failures_leave_no_run(corpus, tiny_encoder_path, tmp_path) -> None:
     with pytest.raises(ValueError, match="max_length must leave room"):
         train(
             corpus,
@@ -395,7 +387,7 @@ def test_a_run_goes_on_with_the_same_words_only(corpus, tiny_encoder_path, tmp_p
         train(corpus.map(renamed), method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model", resume=True)
 
 
-def test_snapshots_of_an_earlier_run_are_not_mixed_with_new_ones(corpus, tiny_encoder_path, tmp_path) -> None:
+def test_earlier_snapshots_are_not_mixed_with_new_ones(corpus, tiny_encoder_path, tmp_path) -> None:
     train(corpus, method=DialogueCSE(**SHORT, snapshots=1), encoder=tiny_encoder_path, output=tmp_path / "model")
     (tmp_path / "model").rename(tmp_path / "elsewhere")
     again = DialogueCSE(**SHORT, snapshots=4)

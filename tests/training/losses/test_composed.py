@@ -64,7 +64,7 @@ def literal_loss(
     return torch.stack(losses).mean()
 
 
-def test_last_turns_are_those_of_the_same_conversation_latest_first() -> None:
+def test_last_turns_stay_within_the_conversation() -> None:
     expected = [[-1, -1], [0, -1], [1, 0], [-1, -1], [3, -1]]
     assert last_turns(torch.tensor([0, 0, 0, 1, 1]), 2).tolist() == expected
 
@@ -107,7 +107,7 @@ def test_equals_the_literal_formula(turns: int) -> None:
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
 
 
-def test_with_a_teacher_the_divergence_from_its_distribution_is_added() -> None:
+def test_a_teacher_adds_the_divergence_from_its_distribution() -> None:
     head, data, settings = random_head(6, 3), batch(), ComposedSettings(context_turns=3, temperature=0.2)
     generator = torch.Generator().manual_seed(2)
     teacher = tuple(normalize(torch.randn(8, 4, generator=generator), dim=1) for _ in range(2))
@@ -116,7 +116,7 @@ def test_with_a_teacher_the_divergence_from_its_distribution_is_added() -> None:
     assert loss > composed_loss(head, **data, settings=settings)
 
 
-def test_who_already_agrees_with_the_teacher_learns_nothing_from_it() -> None:
+def test_agreement_with_the_teacher_has_no_loss() -> None:
     head, data, settings = random_head(6, 1), batch(), ComposedSettings(context_turns=1)
     before = last_turns(data["conversation"], 1)
     with torch.no_grad():

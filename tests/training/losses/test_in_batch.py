@@ -19,7 +19,7 @@ def drawn(negatives: int) -> list[int]:
     return mask.sum(1).tolist()
 
 
-def test_as_many_negatives_as_asked_for_or_as_there_are(caplog: pytest.LogCaptureFixture) -> None:
+def test_negatives_are_as_many_as_possible(caplog: pytest.LogCaptureFixture) -> None:
     in_batch._tell_of_fewer.cache_clear()
     with caplog.at_level(logging.WARNING, "turnlens"):
         assert drawn(3) == [3, 3, 3, 3, 3, 3]
