@@ -11,7 +11,7 @@ Runs `convert`, `embed` and `train` with a tiny encoder and
 Moments are measured in time of the processor. Each process is forked from one that has imported everything, so they
 lie in the work and not in the imports. Linux only.
 
-Run: python benchmarks/reliability.py [--kills 50] [--seed 0]; prints the tables of docs/reliability.md.
+Run: python benchmarks/reliability.py [--kills 50] [--seed 0]; prints the tables of docs/operating.md#what-survives.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def beginnings(page: Path) -> Iterator[tuple[str, str]]:
 
 def test_every_table_has_a_header() -> None:
     tables = [table for page in PAGES for table in beginnings(page)]
-    assert len(tables) > 100
+    assert len(tables) > 60
     assert [place for place, second in tables if not RULE.fullmatch(second.strip())] == []
 
 
@@ -37,7 +37,7 @@ def test_every_page_is_in_the_navigation() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
     named = set(re.findall(r"([\w/.-]+\.md)$", navigation, re.MULTILINE))
     pages = {path.relative_to(ROOT / "docs").as_posix() for path in PAGES if path.is_relative_to(ROOT / "docs")}
-    assert len(pages) > 50
+    assert len(pages) > 30
     assert named == pages
 
 
@@ -52,7 +52,7 @@ def test_all_formats_are_listed_and_counted() -> None:
     from turnlens.formats import FORMATS
 
     page = "".join(
-        (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("formats.md", "published-corpora.md")
+        (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("formats.md", "papers-evaluation.md")
     )
     names = set(FORMATS)
     cells = re.findall(r"^\| (`[^|]+`) \|", page, re.MULTILINE)
@@ -67,8 +67,7 @@ def test_the_files_that_the_architecture_names_are_there() -> None:
         for path in (ROOT / room).rglob("*")
     }
     files |= {"/" + path.name for path in ROOT.iterdir()}
-    pages = (ROOT / "docs" / name for name in ("architecture.md", "walks.md", "where-things-are.md"))
-    page = "".join(page.read_text(encoding="utf-8") for page in pages)
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     names = set(re.findall(r"`((?:\w+/)*\w+\.(?:pyi?|js|html|toml|md)|(?:\w+/)+)`", page))
-    assert len(names) > 100
+    assert len(names) > 40
     assert sorted(name for name in names if not any(file.endswith("/" + name.rstrip("/")) for file in files)) == []

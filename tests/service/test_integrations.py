@@ -1,4 +1,4 @@
-"""The code of docs/integrations.md works as it stands, where the package that it is for is installed."""
+"""The code of docs/service.md works as it stands, where the package that it is for is installed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def run_block(package: str, url: str = PAGE) -> dict[str, Any]:
     pytest.importorskip(package, reason=f"needs {package}, which no extra has")
     (code,) = [
         block.code
-        for block in blocks_of(ROOT / "docs" / "integrations.md")
+        for page in ("service.md", "groups-as-tables.md")
+        for block in blocks_of(ROOT / "docs" / page)
         if block.language == "python" and package in block.code
     ]
     names: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Training on a stream part by part: the recipe of docs/training-at-scale.md, as it stands there."""
+"""Training on a stream part by part: the recipe of docs/scale.md#training-in-several-processes, as it stands there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 import turnlens
 from turnlens.training.collators import TextCollator
 
-_PAGE = Path(__file__).parents[2] / "docs" / "training-at-scale.md"
+_PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
 
 
 @pytest.fixture

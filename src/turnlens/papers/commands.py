@@ -79,7 +79,7 @@ def bench(
 ) -> None:
     """Train and evaluate the rows of a paper's tables, and write a report; finished rows are not run again.
 
-    Rows, data sets and the files they need: docs/benchmarks.md.
+    Rows, data sets and the files they need: docs/papers-evaluation.md#the-tables-of-the-papers.
 
     Example: `turnlens papers bench triple --data corpora --quick --output report`
     """

@@ -32,7 +32,7 @@ _COMMITS_UNTIL_TIDY, _SMALL = 64, 4096  # in a store of 4,096 messages at most; 
 _LARGEST_UNINDEXED, _WHILE_ADDING = 0.25, 1.0  # texts outside the index, as a share of the texts in it
 RETENTION = timedelta(minutes=10)  # longer than any reader needs to notice a commit
 _NEVER = timedelta(days=36_500)
-SMALLEST_INDEXED = 20_000  # vectors; fewer are held in memory. Measured in docs/costs.md.
+SMALLEST_INDEXED = 20_000  # vectors; fewer are held in memory. Measured in docs/scale.md#what-it-costs.
 _LEAST_LIVE = 0.75  # of the rows of an index; if more were deleted, it is written again
 
 

@@ -187,7 +187,7 @@ def _add_tokens(encoder: SentenceTransformer) -> None:
     """Add the tokens that the tokenizer lacks, with embeddings that hardly change a text's own.
 
     They start as copies of the full stop, with some noise that makes them different. Of all tokens tried, the full stop
-    disturbs embeddings and their neighbours least; docs/research-log/2026-11-21-turn-order.md has the measurements.
+    disturbs embeddings and their neighbours least; docs/research-log/turn-order.md has the measurements.
     """
     tokenizer, transformer = encoder.tokenizer, transformer_of(encoder)
     new = [token for token in TOKENS if token not in tokenizer.get_vocab()]
