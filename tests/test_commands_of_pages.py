@@ -35,7 +35,7 @@ from turnlens.evaluation.task import find_task
 from turnlens.papers import adaptation
 from turnlens.papers.experiments.runner import resolve_stage, settings_it_has
 from turnlens.papers.experiments.suite import SUITES, chosen_data, chosen_methods
-from turnlens.training.recipes import get_recipe, registry
+from turnlens.training.recipes import base, get_recipe
 
 ROOT = Path(__file__).parents[1]
 OUTPUT = re.compile(r"(?:--output |--export |output=\"|report, \"|create\(\")([\w.-]+)")
@@ -215,12 +215,12 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, small_encoder: Path) -> P
 
 def take_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every training take a single step, whatever the page says."""
-    replace = registry.replace_settings
+    replace = base.replace_settings
 
     def one_step(recipe: Any, new: Mapping[str, Any], name: str) -> Any:
         return replace(recipe, {**new, "max_steps": 1}, name)
 
-    for module in (registry, adaptation):
+    for module in (base, adaptation):
         monkeypatch.setattr(module, "replace_settings", one_step)
 
 
