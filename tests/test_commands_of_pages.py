@@ -116,7 +116,9 @@ def check_values(context: click.Context) -> None:
             for stage in method.stages:
                 resolve_stage(stage, **settings_it_has(stage, settings))
     elif name == "train":
-        get_recipe(given["method"] or DEFAULT_METHOD, settings=settings, preset=given["preset"])
+        of_run = ("preset", "validation", "task", "label", "conversation_label", "max_queries")
+        preset, *_ = [settings.pop(setting, None) for setting in of_run]
+        get_recipe(given["method"] or DEFAULT_METHOD, settings=settings, preset=preset)
     for task in given.get("tasks") or []:
         find_task(task)
 
