@@ -1,4 +1,4 @@
-"""What a report of a store costs, in CPU seconds of all threads and in passes of the encoder over the same messages.
+"""The cost of a report of a store, in CPU seconds of all threads and in passes of the encoder over the same messages.
 
 Prints what making a report costs (`build_report`: reading, groups, map), making it again when nothing has changed, or
 after an edit of the groups (`former`), and writing its files; the size of these and the peak memory; for a quarter and
@@ -59,7 +59,7 @@ def encoder_pass(messages: int) -> float:
 
 
 def cluster_ratio(count: int) -> None:
-    """What `turnlens.cluster` of conversations costs, embedding included, beside embedding their distinct messages."""
+    """The cost of `turnlens.cluster` of conversations, embedding included, beside embedding their distinct messages."""
     rows = [
         {
             "id": row["id"],

@@ -1,4 +1,4 @@
-"""What commands cost before they do anything: CPU seconds of the process and of its children, the median of several.
+"""The cost of commands before they do anything: CPU seconds of the process and of its children, the median of several.
 
 Prints a line for each command: help, wrong arguments, and what is done with a store that does not change; how many
 modules it imports, and which of the large libraries. Then what `turnlens serve` takes until its first embedding, in
@@ -42,7 +42,7 @@ LARGE = ("torch", "transformers", "datasets", "sklearn", "scipy", "pandas", "mat
 
 
 def cpu_seconds(command: list[str], folder: Path) -> float:
-    """What a command takes, user and system."""
+    """Return the seconds of a command, user and system."""
     before = os.times()
     subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     after = os.times()

@@ -164,7 +164,7 @@ def killed(writer: Callable[..., None], folder: Path, rows: Rows) -> tuple[list[
 def check(
     folder: Path, rows: Rows, confirmed: dict[str, int], encoder: StoreEncoder | str | None = None
 ) -> Counter[str]:
-    """What is wrong with a store.
+    """List the faults of a store.
 
     Args:
         folder: The store.
@@ -277,7 +277,7 @@ def unused_indexes(folder: Path) -> set[str]:
 
 
 def holding(folder: Path, text: str) -> bool:
-    """Whether any file holds a text."""
+    """Say whether any file holds a text."""
     return any(text.encode() in path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 

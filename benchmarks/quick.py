@@ -55,7 +55,7 @@ def add_quick(parser: argparse.ArgumentParser, **sizes: Any) -> None:
 
 
 def is_quick() -> bool:
-    """Whether the option is given, for what is decided before options are read."""
+    """Say whether the option is given, for what is decided before options are read."""
     return "--quick" in sys.argv
 
 
@@ -91,7 +91,7 @@ def skip(reason: str) -> NoReturn:
 
 
 def output_of(script: str, *arguments: str, quick: bool, environment: Mapping[str, str] | None = None) -> str:
-    """What a script prints, run in a process of its own, so that memory is its; with ``quick`` in this one."""
+    """Return the output of a script, run in a process of its own, so that memory is its; with ``quick`` in this one."""
     if not quick:
         command = [sys.executable, script, *arguments]
         return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout

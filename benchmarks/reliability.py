@@ -1,4 +1,4 @@
-"""What is lost and what is left behind when commands are killed, collide, or cannot write.
+"""Losses and leftovers when commands are killed, collide, or cannot write.
 
 Runs `convert`, `embed` and `train` with a tiny encoder and
 
@@ -136,7 +136,7 @@ def contents(path: Path) -> dict[str, bytes] | None:
 
 
 def left_behind(folder: Path, command: Command) -> list[str]:
-    """What is in the folder and in the cache beside the result."""
+    """List the files in the folder and in the cache beside the result."""
     beside = [path.name for path in folder.iterdir() if path.name not in (command.output, "log", "cache")]
     return beside + [path.name for path in (folder / "cache").rglob(".*")]
 
@@ -159,7 +159,7 @@ def write_earlier_result(command: Command, folder: Path) -> dict[str, bytes] | N
 
 
 def kill_once(command: Command, whole: dict[str, bytes] | None, moment: float, overwrite: bool) -> Iterator[str]:
-    """What was found after one kill and after the next run."""
+    """The findings after one kill and after the next run."""
     with new_folder() as folder:
         output = folder / command.output
         flags = ("--force",) if overwrite else ()

@@ -47,7 +47,7 @@ def repeated(part: str, before: str, after: str, numbered: bool = False) -> byte
 
 
 def attacks(name: str) -> tuple[dict[str, Hostile], list[tuple[bytes, float, int]]]:
-    """What an attack consists of: bodies sent again and again, and connections (what is sent, seconds, bytes read).
+    """The parts of an attack: bodies sent again and again, and connections (what is sent, seconds, bytes read).
 
     After its head, a connection sends a byte and reads so many bytes, again and again after so many seconds.
     """
@@ -65,7 +65,7 @@ def attacks(name: str) -> tuple[dict[str, Hostile], list[tuple[bytes, float, int
 
 
 def hostile_bodies() -> dict[str, Hostile]:
-    """What each hostile client sends."""
+    """Return the bytes of each hostile client."""
     filters = {
         "nots": "not " * 2400 + "role = 'user'",
         "parentheses": "turn = 0 and not (label.a != 1 or " * 10 + "role = 'user'" + ")" * 10,
@@ -94,7 +94,7 @@ def hostile_bodies() -> dict[str, Hostile]:
 
 @dataclass
 class Told:
-    """What was seen."""
+    """The outcome."""
 
     seconds: dict[str, list[float]] = field(default_factory=dict)
     ordinary: Counter[int] = field(default_factory=Counter)

@@ -86,7 +86,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Test:
-    """What is measured, and without which source.
+    """A measure, and the source left out.
 
     Attributes:
         path: The file, or "sample" for the corpus that `turnlens.sample_conversations` generates.
@@ -292,7 +292,7 @@ def learned(
     seed: int,
     bf16: bool,
 ) -> dict[str, Tensor]:
-    """What an encoder learns from texts of each label, as differences of weights; the encoder is changed.
+    """Return what an encoder learns from texts of each label, as differences of weights; the encoder is changed.
 
     Args:
         encoder: The base encoder.
@@ -352,7 +352,7 @@ def embedded(encoder: SentenceTransformer, texts: Sequence[str], bf16: bool) -> 
 def ingredient(
     source: Source, data: Path, work: Path, base: str, steps: int, seed: int, bf16: bool
 ) -> dict[str, Tensor]:
-    """What is learned from a source, as differences of weights; learned only if it is not there yet."""
+    """Return what is learned from a source, as differences of weights; learned only if it is not there yet."""
     path = work / f"{source.name}.safetensors"
     if not path.is_file():
         encoder = base_encoder(base)

@@ -1,4 +1,4 @@
-"""What must hold whatever the input: each check returns, or raises what is a finding."""
+"""Properties of every input: each check returns, or raises what is a finding."""
 
 from __future__ import annotations
 

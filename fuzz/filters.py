@@ -103,7 +103,7 @@ def check_filter(content: bytes) -> None:
 
 
 def _holds(written: str, place: int) -> bool | None:
-    """Whether SQLite says so of a row, given the comparisons; ``None`` for what was not made from `_LEAVES`."""
+    """Say whether SQLite selects a row, given the comparisons; ``None`` for what was not made from `_LEAVES`."""
     names = {True: "true", False: "false", None: "null"}
     logic = _LEAF.sub(lambda leaf: f" {names[_LEAVES[leaf[0]][place]]} ", written)
     if not _JOINTS.fullmatch(logic):

@@ -1,4 +1,4 @@
-"""How near vectors must be that are computed in two ways."""
+"""The distance allowed between vectors computed in two ways."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many threads torch uses, for tests to which it matters."""
+"""The number of threads of torch, for tests to which it matters."""
 
 from __future__ import annotations
 

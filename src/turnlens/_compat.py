@@ -94,7 +94,7 @@ def attention_dropouts(model: nn.Module) -> Iterator[nn.Dropout]:
 
 
 def has_onednn_linear() -> bool:
-    """Whether torch computes linear layers by MKL here, and `onednn_linear` can."""
+    """Say whether torch computes linear layers by MKL here, and `onednn_linear` can."""
     import torch
 
     is_available = (

@@ -22,7 +22,7 @@ def error_line(error: BaseException) -> str:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether the memory is used up: in Python, in another library, or while one is loaded."""
+    """Say whether the memory is used up: in Python, in another library, or while one is loaded."""
     return isinstance(error, MemoryError) or any(sign in str(error) for sign in _SIGNS_OF_LACKING_MEMORY)
 
 

@@ -33,7 +33,7 @@ _HEAVY = [*_ENCODING, "pandas", "scipy", "pyarrow", "matplotlib", "lancedb", "gr
 
 
 def imported_by(*arguments: object, heavy: Iterable[str] = _HEAVY, code: int = 0) -> list[str]:
-    """Which heavy modules a command imports."""
+    """Return the heavy modules that a command imports."""
     command = [sys.executable, "-c", _SCRIPT, json.dumps(list(heavy)), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
     assert done.returncode == code, done.stderr

@@ -24,7 +24,7 @@ def _observation(name: str, parent: str | None, kind: str, second: int, given: A
 
 
 def _langfuse_page(given: Any, out: Any, *observations: dict[str, Any]) -> dict[str, Any]:
-    """What Langfuse's page of a trace downloads: its input and output are JSON in JSON."""
+    """The download of Langfuse's page of a trace: its input and output are JSON in JSON."""
     row = {"id": "t", "timestamp": "2025-08-22T09:38:00.000Z", "sessionId": "s", "bookmarked": False, "latency": 4.0}
     row |= {"input": _twice(given), "output": _twice(out), "metadata": "{}", "scores": []}
     return {"trace": row, "observations": list(observations)}

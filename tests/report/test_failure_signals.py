@@ -1,4 +1,4 @@
-"""What goes wrong in conversations."""
+"""Failures found in conversations."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ PAGE = "http://127.0.0.1:8000"
 
 
 def run_block(package: str, url: str = PAGE) -> dict[str, Any]:
-    """What the page's code with this package leaves behind."""
+    """Run the page's code with this package and return its variables."""
     pytest.importorskip(package, reason=f"needs {package}, which no extra has")
     (code,) = [
         block.code

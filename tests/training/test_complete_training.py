@@ -42,7 +42,7 @@ def whole(corpus: Dataset, tiny_encoder_path: Path, tmp_path_factory: pytest.Tem
 
 @pytest.fixture(scope="module")
 def before_choice(corpus: Dataset, tiny_encoder_path: Path) -> tuple[TrainingState, SelectInterpolation]:
-    """What a training has learned, and the step that chooses what is kept of it."""
+    """The weights a training has learned, and the step that chooses what is kept of it."""
     state = RECIPE.begin(corpus, load(tiny_encoder_path), None)
     for step in RECIPE.steps(state):
         if isinstance(step, SelectInterpolation):
@@ -72,7 +72,7 @@ def weights_of(encoder: turnlens.ConversationEncoder) -> dict[str, torch.Tensor]
 
 
 def same(encoder: turnlens.ConversationEncoder, weights: dict[str, torch.Tensor]) -> bool:
-    """Whether an encoder has these weights; perhaps it has learned to project its vectors besides."""
+    """Say whether an encoder has these weights; perhaps it has learned to project its vectors besides."""
     found = encoder.state_dict()
     return all(torch.equal(found[name], weight) for name, weight in weights.items())
 

@@ -28,7 +28,7 @@ _SHOWN = 500  # sample conversations in the demo's report: enough to look around
 
 @dataclass(frozen=True)
 class Grouping:
-    """How groups are made; each field is an option of the commands that make some."""
+    """Settings of groups; each field is an option of the commands that make some."""
 
     role: Annotated[
         str | None,

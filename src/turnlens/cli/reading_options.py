@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reading:
-    """How conversations are read; each field is an option of every command that reads some."""
+    """Settings of reading; each field is an option of every command that reads some."""
 
     format: Annotated[str, typer.Option(help="Source format; by default detected from the content.")] = "auto"
     skip_bad_rows: Annotated[bool, typer.Option("--skip-bad-rows", help="Skip bad rows and list them at the end.")] = (

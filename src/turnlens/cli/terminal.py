@@ -102,7 +102,7 @@ def quiet_transformers() -> None:
 
 @dataclass(frozen=True)
 class Verbosity:
-    """How much is printed; each field is an option of every command."""
+    """Settings of what is printed; each field is an option of every command."""
 
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show results and errors only.")] = False
     verbose: Annotated[

@@ -35,7 +35,7 @@ class JoinedSource(Source):
 
     @property
     def position(self) -> int:
-        """How many bytes of the files have been read."""
+        """Number of bytes of the files that have been read."""
         return sum(part.position for part in self._parts)
 
     def place(self, number: int) -> str:

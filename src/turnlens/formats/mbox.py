@@ -248,7 +248,7 @@ def _without_last_quotation(text: str) -> str:
 
 
 def _attribution(lines: list[str]) -> int:
-    """How many lines at the end say who wrote what is quoted: a short paragraph with a colon at its end."""
+    """Count the lines at the end that say who wrote what is quoted: a short paragraph with a colon at its end."""
     if not lines or not lines[-1].rstrip().endswith((":", "：")):
         return 0
     begin = len(lines)

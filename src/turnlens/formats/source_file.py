@@ -79,7 +79,7 @@ class Source:
 
     @property
     def position(self) -> int:
-        """How many bytes of the file on disk have been read."""
+        """Number of bytes of the file on disk that have been read."""
         if self._raw is None:
             return 0
         return self.path.stat().st_size if self._raw.closed else self._raw.tell()

@@ -19,7 +19,7 @@ _LEVELS = ("message", "message-with-history", "message-in-context", "conversatio
 
 @dataclass(frozen=True)
 class Embedding:
-    """How conversations are embedded.
+    """Settings of an embedding run.
 
     Args:
         model: A folder that every process sees, or a Hub name; ``None`` is the default encoder.

@@ -33,7 +33,7 @@ _PART = "part-"
 
 
 def is_folder_name(output: str) -> bool:
-    """Whether the name means a folder of parts, which is a URL or a name without an ending."""
+    """Say whether the name means a folder of parts, which is a URL or a name without an ending."""
     return is_url(output) or not (is_standard(output) or Path(output).suffix)
 
 
@@ -119,7 +119,7 @@ class PartFolder:
         return [PurePosixPath(name).name for name in system.ls(path, detail=False)]
 
     def holds(self, name: str, rows: int) -> bool:
-        """Whether a part exists and is complete."""
+        """Say whether a part exists and is complete."""
         system, path = self._place
         try:
             with system.open(f"{path}/{name}") as file:
@@ -228,7 +228,7 @@ class Shard:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether it still has to be embedded."""
+        """Say whether it still has to be embedded."""
         return bool(self.content)
 
     def done(self) -> Shard:

@@ -115,7 +115,7 @@ _STARTS = 3
 
 @dataclass(frozen=True)
 class Actors:
-    """How many processes embed, and which resources each of them has.
+    """Number of processes that embed, and the resources of each.
 
     Attributes:
         number: The number of processes.
