@@ -89,13 +89,6 @@ def test_tags_in_langfuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert all(word in score for word in ("t1", "refund", "CATEGORICAL")) and "t2" not in score
 
 
-def test_the_agreement_of_two_annotators(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("ann.csv").write_text("id,turn,intent\na,0,pay\nb,0,card\nc,1,pay\nd,0,card\ne,0,\n")
-    Path("bob.csv").write_text("id,turn,intent\nd,0,card \nc,1,card\nb,0,card\na,0,pay\ne,0,pay\n")
-    assert run_block("sklearn.metrics")["kappa"] == pytest.approx(0.5)
-
-
 @pytest.fixture(scope="module")
 def exports(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files that the page exports."""
