@@ -11,7 +11,12 @@ from torch import Tensor, nn
 from turnlens.encoders.transformer import added_modules
 
 # Padded tokens per slice. Small enough to stay in a processor's cache, large enough to keep a GPU busy.
-TOKENS_PER_SLICE = {"cpu": 2048, "cuda": 32768}
+_TOKENS_PER_SLICE = {"cpu": 2048, "cuda": 32768}
+
+
+def slice_budget(device: torch.device) -> int:
+    """Return the number of padded tokens in a slice that suits the device."""
+    return _TOKENS_PER_SLICE.get(device.type, 8192)
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ def encode_sliced(
         Slices that together hold every row once. Each is computed only when it is asked for, so that without gradients
         only one slice is in memory at a time.
     """
-    budget = tokens_per_slice or TOKENS_PER_SLICE.get(input_ids.device.type, 8192)
+    budget = tokens_per_slice or slice_budget(input_ids.device)
     lengths = attention_mask.sum(1)
     order = lengths.argsort(stable=True)
     for rows in slice_rows(order, lengths[order].tolist(), budget):

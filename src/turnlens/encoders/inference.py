@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 from typing_extensions import override
 
 from turnlens import _compat
-from turnlens.encoders.forward import TOKENS_PER_SLICE, slice_rows
+from turnlens.encoders.forward import slice_budget, slice_rows
 
 
 def through_onednn(device: torch.device) -> AbstractContextManager[Any]:
@@ -178,7 +178,7 @@ def _encode_features(encoder: SentenceTransformer, features: dict[str, Any], bat
     """The vectors of tokenized texts, on the encoder's device (texts, dim)."""
     lengths = features["attention_mask"].sum(1)
     order = lengths.argsort(stable=True)
-    budget = TOKENS_PER_SLICE.get(encoder.device.type, 8192)
+    budget = slice_budget(encoder.device)
     vectors = []
     for rows in slice_rows(order, lengths[order].tolist(), budget, batch_size):
         length = int(lengths[rows].max())

@@ -72,7 +72,7 @@ class ServedModel:
             self._has_ended_loading.set()
 
     def _load(self) -> None:
-        from turnlens.encoders.forward import TOKENS_PER_SLICE
+        from turnlens.encoders.forward import slice_budget
 
         encoder = self._embedder.encoder.eval()
         if encoder.transformers_model is None:
@@ -81,7 +81,7 @@ class ServedModel:
         self._prompt = encoder.prompts.get(encoder.default_prompt_name or "")
         probe = encoder.preprocess(["a probe"], prompt=self._prompt)
         self._further = {name: value for name, value in probe.items() if name == "prompt_length"}
-        self._budget = TOKENS_PER_SLICE.get(encoder.device.type, 8192)
+        self._budget = slice_budget(encoder.device)
         self.batch_tokens = self._batch_tokens or _SLICES_IN_BATCH * self._budget
         self._unused = _copied(encoder)  # for further copies, while others use the encoder
         self._loaded = encoder
