@@ -30,13 +30,10 @@ from turnlens.encoders.messages import encode_messages
 from turnlens.encoders.rendering import Keep
 from turnlens.encoders.reply_head import HEAD_FILE, ReplyHead, check_head, read_head, write_head
 from turnlens.encoders.transformer import restore_added_weights
+from turnlens.encoders.weight_check import DamagedEncoder, checked_loading, write_checksums
 
 if TYPE_CHECKING:
     from turnlens.encoders.vector_cache import VectorCache
-
-
-class DamagedPart(ValueError):
-    """A file beside the weights of an encoder is damaged, or belongs to another encoder."""
 
 
 class ConversationEncoder(SentenceTransformer):
@@ -63,9 +60,11 @@ class ConversationEncoder(SentenceTransformer):
     centre: Mapping[str, Centre] = {}
 
     def __init__(self, model_name_or_path: str | None = None, **settings: Any) -> None:
-        super().__init__(model_name_or_path, **settings)
-        if model_name_or_path is not None:
-            self.restore_parts(model_name_or_path)
+        if model_name_or_path is None:
+            return super().__init__(**settings)
+        with checked_loading(self, model_name_or_path):
+            super().__init__(model_name_or_path, **settings)
+        self.restore_parts(model_name_or_path)
 
     @classmethod
     def of(cls, encoder: SentenceTransformer) -> ConversationEncoder:
@@ -238,7 +237,7 @@ class ConversationEncoder(SentenceTransformer):
 
     @override
     def save(self, path: str, *arguments: Any, **settings: Any) -> None:
-        """Save as a ``SentenceTransformer`` does, and write the reply head and the centre beside the weights."""
+        """Save as a ``SentenceTransformer`` does, and write the reply head, the centre and checksums beside it."""
         super().save(path, *arguments, **settings)
         for name in (HEAD_FILE, CENTRE_FILE):
             (Path(path) / name).unlink(missing_ok=True)  # of an encoder that was saved here before
@@ -246,6 +245,7 @@ class ConversationEncoder(SentenceTransformer):
             write_head(self.reply_head, Path(path) / HEAD_FILE)
         if self.centre:
             write_centre(self.centre, Path(path) / CENTRE_FILE)
+        write_checksums(Path(path))
 
     def restore_parts(self, name_or_path: str) -> None:
         """Add what was saved beside the weights of a stock encoder that was loaded from there.
@@ -254,7 +254,7 @@ class ConversationEncoder(SentenceTransformer):
             name_or_path: The folder, or the name on the Hub, which has no reply head or centre.
 
         Raises:
-            DamagedPart: A file is damaged, or belongs to another encoder.
+            DamagedEncoder: A file is damaged, or belongs to another encoder.
         """
         folder = Path(name_or_path)
         is_local = folder.is_dir()
@@ -268,11 +268,11 @@ class ConversationEncoder(SentenceTransformer):
                 if is_local and (folder / name).is_file():
                     self._restore(part, read(folder / name), folder / name)
         except SafetensorError as error:
-            raise DamagedPart(
+            raise DamagedEncoder(
                 f"cannot load the encoder {name_or_path!r}: a file of weights is damaged: {error}"
             ) from error
         except ValueError as error:
-            raise DamagedPart(str(error)) from error
+            raise DamagedEncoder(str(error)) from error
 
     def _restore(self, part: str, value: Any, path: Path) -> None:
         try:

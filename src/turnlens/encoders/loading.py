@@ -15,10 +15,11 @@ from torch import nn
 
 from turnlens._compat import loaded_from, set_loaded_from
 from turnlens._utils.registries import PUBLISHED_PROMPTS
-from turnlens.encoders.conversation_encoder import ConversationEncoder, DamagedPart
+from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.folders import BASE_ENCODER, DEFAULT_ENCODER, PACKAGE, SHIPPED, encoder_folder, packaged_folder
 from turnlens.encoders.shipped.delta import apply_delta, file_checksum
 from turnlens.encoders.transformer import transformer_of
+from turnlens.encoders.weight_check import DamagedEncoder
 from turnlens.errors import error_line, is_out_of_memory
 
 
@@ -128,7 +129,7 @@ def packaged_encoder() -> Path | None:
 def _load(name: str, device: str | None) -> ConversationEncoder:
     try:
         encoder = ConversationEncoder(name, device=device, model_kwargs={"use_safetensors": True})
-    except DamagedPart:
+    except DamagedEncoder:
         raise
     except Exception as error:  # the libraries may raise anything for files that are not ours
         hint = (
@@ -144,8 +145,6 @@ def _load(name: str, device: str | None) -> ConversationEncoder:
                 "it is not a folder, it is not in the cache of the Hugging Face Hub, and the Hub cannot be reached "
                 "(or HF_HUB_OFFLINE is set)"
             )
-        elif "ignore_mismatched_sizes" in problem:
-            problem = "the sizes of its weights are not those in its config.json"
         raise ValueError(f"cannot load the encoder {name!r}: {problem}\n{hint}") from error
     if encoder.transformers_model is None:
         set_encoder_source(encoder, name)  # a transformer knows its own
