@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 CHECKSUMS_FILE = "checksums.json"
 _CHECKED = (".safetensors", ".json", ".txt", ".model", ".jinja")  # weights, settings, tokenizers
-_UNCHECKED = (CHECKSUMS_FILE, "training.json")
+# A training writes the others after the encoder, in checkpoints over those of before.
+_UNCHECKED = (CHECKSUMS_FILE, "training.json", "trainer_state.json", "loss.safetensors")
 _ADVICE = "Copy, download or train it again"
 _MOST_LAYERS = 1000  # ten times the deepest in use; a layer takes a millisecond to build
 _SIZES = ("_size", "_embeddings", "_positions", "_dim", "d_model", "d_ff", "n_embd")
@@ -116,13 +117,10 @@ def _check_report(model: PreTrainedModel, report: dict[str, Any], name: str) -> 
     missing = [key for key in report["missing_keys"] if "pooler" not in key.split(".")]
     unexpected = [key for key in report["unexpected_keys"] if key.removeprefix(prefix).split(".")[0] in parts]
     shapes = [f"{key} {tuple(got)} for {tuple(expected)}" for key, got, expected in report["mismatched_keys"]]
-    told = {
-        "missing": missing,
-        "not described by its config.json": unexpected,
-        "of another shape than in its config.json": shapes,
-    }
-    if any(told.values()):
-        problems = [f"{_listed(keys, 'tensor')} {what}" for what, keys in told.items() if keys]
+    other = "not described by its config.json", "of another shape than in its config.json"
+    told = (missing, "missing"), (unexpected, other[0]), (shapes, other[1])
+    problems = [f"{_listed(keys, 'tensor')} {what}" for keys, what in told if keys]
+    if problems:
         raise _refused(name, "; ".join(problems))
 
 
