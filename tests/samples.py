@@ -570,6 +570,16 @@ _VERCEL_4 = {
         },
     ],
 }
+MESSENGER = {
+    "participants": [{"name": "Ann"}, {"name": "Shop"}],
+    "messages": [
+        {"sender_name": "Shop", "timestamp_ms": 1700000300000, "content": NIHAO.encode().decode("latin-1")},
+        {"sender_name": "Ann", "timestamp_ms": 1700000200000, "photos": [{"uri": "photos/1.jpg"}]},
+        {"sender_name": "Ann", "timestamp_ms": 1700000100000, "content": HELLO.encode().decode("latin-1")},
+    ],
+    "title": "Ann",
+    "thread_path": "inbox/ann_1",
+}
 ASSISTANTS: list[tuple[str, str, Any]] = [
     ("open_webui", "chats.json", [_OPEN_WEBUI]),
     ("open_webui", "chat.jsonl", lines({**_OPEN_WEBUI, "share_id": None, "archived": False, "meta": {"tags": []}})),
@@ -604,6 +614,7 @@ _EXPORTS: list[tuple[str, str, Any]] = [
     ("slack", "2023-11-14.json", SLACK_DAY),
     ("intercom", "conversations.jsonl", lines(INTERCOM)),
     ("intercom", "page.json", {"type": "conversation.list", "pages": {}, "conversations": [INTERCOM]}),
+    ("messenger", "message_1.json", MESSENGER),
     ("telegram", "result.json", TELEGRAM),
     ("telegram", "all.json", TELEGRAM_ALL),
     ("zendesk", "tickets.json", lines(ZENDESK, ZENDESK)),

@@ -95,13 +95,31 @@ def test_an_encoding_that_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixt
             read_conversations(path, encoding=encoding)
 
 
-def test_damaged_bytes_are_no_encoding(tmp_path: Path) -> None:
-    for damage in [b"\xff", b"\x80\x81\x8d", b"a\x81\x8f\x9d", b"\xe4\xb8", b"\0\xe9"]:
-        path = tmp_path / "t.csv"
-        path.write_bytes("conversation_id,speaker,text\n1,user,é你\n2,user,".encode() + damage + b"\n3,user,ok\n")
-        with pytest.raises(ConversationError, match="not UTF-8 text; save the file as UTF-8, or name its encoding"):
-            read(path)
-        assert [row["messages"][0]["content"] for row in read(path, on_error="skip")] == ["é你", "ok"]
+def test_damaged_characters_are_replaced_and_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    tables = [(damage, "t.csv") for damage in (b"\xff", b"\x80\x81\x8d", b"a\x81\x8f\x9d", b"\xe4\xb8", b"\0\xe9")]
+    for damage, name in [
+        *tables,
+        (b"\xff", "t.jsonl"),
+        (b"\\ud83d", "t.jsonl"),
+        (b"\xff", "t.json"),
+        (b"\xff", "t.txt"),
+    ]:
+        content = {
+            "t.csv": b"conversation_id,speaker,text\n1,user,\xc3\xa9\xe4\xbd\xa0 #\n2,user,ok\n",
+            "t.jsonl": b'{"id": "#", "messages": [{"role": "user", "content": "\xc3\xa9 #"}]}\n',
+            "t.json": b'[{"x#": "#", "messages": [{"role": "#", "content": "\xc3\xa9 #", "y#": ["#"]}]}]',
+            "t.txt": b"Ann: \xc3\xa9 #\nBen: yes\nAnn: no\n",
+        }[name]
+        path = tmp_path / name
+        path.write_bytes(content.replace(b"#", damage))
+        caplog.clear()
+        first, *_ = read(path)
+        kept = damage.decode("ascii", "ignore") if b"\\" not in damage else ""
+        bad = "".join("�" for byte in damage if byte > 127) or "�"
+        assert sorted(first["messages"][0]["content"].removeprefix("é").lstrip("你 ")) == sorted(kept + bad), damage
+        (message,) = caplog.messages
+        assert message.startswith(f"{path}: "), damage
+        assert "characters are not UTF-8, or half of a pair of surrogates; read as U+FFFD" in message
 
 
 def test_binary_files_are_refused(tmp_path: Path) -> None:

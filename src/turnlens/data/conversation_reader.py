@@ -113,6 +113,7 @@ def rows_of_file(
     """
     try:
         yield from _rows(source, options, name, checker, skipped, chosen)
+        checker.report(source.name)
     except ConversationError as error:
         skipped.add(error)
     except tuple(DAMAGE) as error:

@@ -18,6 +18,7 @@ _DISTINCTIVE = {
     "discord": "chat_apps:DISCORD",
     "slack": "slack:FORMAT",
     "telegram": "chat_apps:TELEGRAM",
+    "messenger": "chat_apps:META",
     "intercom": "help_desks:INTERCOM",
     "zendesk": "help_desks:ZENDESK",
     "spans": "spans:FORMAT",

@@ -1,7 +1,8 @@
 """Exports of ChatGPT, Claude, Open WebUI and LibreChat: trees of messages, of which the branch shown last is read.
 
 Messages form a tree since they can be edited and answers asked for again. Files and images are ``attachments``; tools,
-thoughts and instructions are labels, as in all chats. What ChatGPT hides, such as its own instructions, is left out.
+thoughts and instructions are labels, as in all chats. What ChatGPT hides, such as its own instructions, is left out,
+and so are the marks of citations in its texts. A text that was pasted into Claude as a file is part of its message.
 
 Sources: https://github.com/mitkury/chatgpt-export-parser/blob/main/docs/chatgpt-data-export-format.md and
 https://github.com/Sinity/polylogue (``docs/providers/claude-ai.md``), as neither has an official description;
@@ -11,7 +12,10 @@ https://github.com/danny-avila/LibreChat (``useExportConversation``: messages in
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from turnlens.formats.bad_input import BadRow, parse_record
@@ -26,7 +30,11 @@ from turnlens.formats.source_file import Source
 Message = dict[str, Any]
 _KEPT = ("role", "content", "name", "model", "tool_calls", "tool_results", "thinking", "attachments", "documents")
 _MESSAGE = {"messageId", "conversationId", "isCreatedByUser"}  # of LibreChat, by itself
+_PASTED = re.compile(r"paste", re.I)  # the name of a file that a long paste becomes
 _CLAUDE_ROLES = {"human": "user"}
+# ChatGPT wraps citations, names of things and the like in private characters: \ue200 kind \ue202 value … \ue201.
+_MARKED = re.compile("[ \t]?\ue200([^\ue200\ue201]*)\ue201")
+_MARKS = re.compile("[\ue200-\ue20f]")
 _BESIDE = {"role", "content", "name", "time", "model", "feedback"}  # a message of nothing else says nothing
 
 
@@ -58,14 +66,28 @@ def _of_chatgpt(message: Message) -> Message | None:
 def _content_of_chatgpt(content: dict[str, Any]) -> Message:
     kind = content.get("content_type", "text")
     if isinstance(content.get("parts"), list):
-        return {"content": list(map(_part_of_chatgpt, content["parts"]))}
+        return {"content": [_without_marks(_part_of_chatgpt(part)) for part in content["parts"]]}
     if kind == "thoughts":
         thoughts = [f"{thought.get('summary', '')}\n{thought.get('content', '')}" for thought in content["thoughts"]]
         return {"content": "", "thinking": "\n".join(thoughts).strip()}
     if kind == "reasoning_recap":
         return {"content": "", "notice": content.get("content")}
     text = content.get("text") or content.get("result")
-    return {"content": text if isinstance(text, str) else [{"type": kind}]}
+    return {"content": _without_marks(text) if isinstance(text, str) else [{"type": kind}]}
+
+
+def _without_marks(text: Any) -> Any:
+    """The text with the names of what it marks, and without what it cites."""
+    return _MARKS.sub("", _MARKED.sub(_name_of_marked, text)) if isinstance(text, str) else text
+
+
+def _name_of_marked(match: re.Match[str]) -> str:
+    kind, *values = match[1].split("\ue202")
+    name = values[0] if kind == "url" and values else ""
+    with suppress(ValueError, LookupError, TypeError):
+        name = str(json.loads(values[0])[1]) if kind == "entity" else name
+    before = match[0][: match[0].index("\ue200")]
+    return f"{before}{name}" if name else ""
 
 
 def _part_of_chatgpt(part: Any) -> Any:
@@ -90,10 +112,20 @@ def _claude(raw: Any, source: Source) -> dict[str, Any] | None:
 def _of_claude(message: Message) -> Message:
     """A message; before 2024, exports had only its ``text``."""
     files = [*(message.get("attachments") or ()), *(message.get("files") or ())]
-    named = [f"file: {file.get('file_name') or 'unnamed'}" for file in files]
     role = _CLAUDE_ROLES.get(message["sender"], message["sender"])
     content = message.get("content") or message["text"]
-    return {"role": role, "content": content, "time": message.get("created_at"), "files": named}
+    parts = list(content) if isinstance(content, list) else [content]
+    is_empty = not any(part.get("text") if isinstance(part, dict) else part for part in parts)
+    named = []
+    for file in files:
+        name, text = file.get("file_name") or "", file.get("extracted_content")
+        if text and (is_empty or not name or _PASTED.match(name)):
+            parts += [f"\n\n{text}" if any(parts) else text]
+        if name and not _PASTED.match(name):
+            named.append(f"file: {name}")
+        elif not text:
+            named.append(f"file: {name or 'unnamed'}")
+    return {"role": role, "content": parts, "time": message.get("created_at"), "files": named}
 
 
 def _open_webui(raw: Any, source: Source) -> dict[str, Any] | None:
@@ -154,11 +186,16 @@ def _rated(message: Message, opinion: Any, time: Any) -> Message:
 
 
 def _shown(nodes: dict[str, Message], parent: str, last: str | None) -> list[Message]:
-    """The branch that ends in ``last``; where that is not known, in the latest message that nothing answers."""
-    parents = {name: node.get(parent) for name, node in nodes.items()}
-    if last not in nodes:
-        answered = set(parents.values())
-        last = next((name for name in reversed(nodes) if name not in answered), None)
+    """The branch that ends in ``last``; where that is not known, in the latest message that nothing answers.
+
+    What is no message, and a message that hangs on no tree although others do, cost only themselves.
+    """
+    parents = {name: node.get(parent, "") for name, node in nodes.items() if isinstance(node, dict)}
+    answered = set(parents.values())
+    above = {parents[name] for name in parents.keys() & answered} - parents.keys()  # what the roots of trees name
+    attached = [name for name, up in parents.items() if name in answered or up in parents or up in above or not above]
+    if last not in attached:
+        last = next((name for name in reversed(attached) if name not in answered), None)
     return [nodes[name] for name in branch(last, parents)] if last is not None else []
 
 

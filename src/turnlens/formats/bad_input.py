@@ -126,13 +126,5 @@ def parse_record(raw: Any) -> dict[str, Any]:
 
 
 def parse_text(raw: bytes) -> str:
-    """A line of `Source.lines` as text, without the line break.
-
-    Raises:
-        BadRow: It is not UTF-8.
-    """
-    try:
-        return raw.decode().rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        problem = f"not UTF-8 text (byte {error.start + 1} of the line); save the file as UTF-8, or name its encoding"
-        raise BadRow(problem) from None
+    """A line of `Source.lines` as text, without the line break; bytes that are not UTF-8 are escaped."""
+    return raw.decode("utf-8", "surrogateescape").rstrip("\r\n")

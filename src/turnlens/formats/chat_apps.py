@@ -1,17 +1,21 @@
-"""Exports of chat apps: channels of Discord (DiscordChatExporter's JSON) and chats of Telegram (``result.json``).
+"""Exports of chat apps: channels of Discord (DiscordChatExporter's JSON), chats of Telegram (``result.json``) and Meta.
 
 Discord: a file is a channel or thread, one conversation. The role is the unique name; the name shown is the label
 ``nickname``. Telegram: a file is one chat, or all of them under ``chats.list`` and ``left_chats.list``; the role is the
-name shown. What the app writes itself (somebody joined, a message was pinned) is a ``notice``; files, embeds, stickers
-and the like are ``attachments``; ``reply_to`` is the ``message_id`` of the message that another answers.
+name shown. Meta's, of Messenger and Instagram: a file is a chat (``message_1.json``), newest message first, whose UTF-8
+was read as Latin-1. A message without a text of its own has that of what it forwards or embeds. What the app writes
+itself (somebody joined, a message was pinned) is a ``notice``; files, embeds, stickers and the like are
+``attachments``; ``reply_to`` is the ``message_id`` of the message that another answers.
 
 Sources: https://github.com/Tyrrrz/DiscordChatExporter (``JsonMessageWriter.cs``) and
-https://core.telegram.org/import-export (Telegram Desktop, *Export chat history*).
+https://core.telegram.org/import-export (Telegram Desktop, *Export chat history*);
+https://www.facebook.com/help/212802592074644 (*Download your information*, JSON) describes no fields of Meta's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any
 
 from turnlens.formats.bad_input import BadRow, parse_record
@@ -20,8 +24,21 @@ from turnlens.formats.file_head import object_head
 from turnlens.formats.format import Format, Head
 from turnlens.formats.message_times import time_and_order
 from turnlens.formats.source_file import Source
+from turnlens.formats.text_encoding import without_mojibake
 
-_KEPT = ("id", "type", "timestamp", "content", "author", "reference", "attachments", "embeds", "stickers")
+_KEPT = (
+    "id",
+    "type",
+    "timestamp",
+    "content",
+    "author",
+    "reference",
+    "attachments",
+    "embeds",
+    "stickers",
+    "forwardedMessage",
+)
+_META_FILES = ("photos", "videos", "audio_files", "files", "gifs", "sticker", "share", "media")
 _DISCORD_TEXTS = ("Default", "Reply", "0", "19")  # numbers in exports of old versions
 _TELEGRAM_LISTS = (("chats", "list"), ("left_chats", "list"))
 _TELEGRAM_FILES = ("media_type", "sticker_emoji", "photo", "file", "poll.question", "location_information")
@@ -56,17 +73,28 @@ def _discord(raw: dict[str, Any], source: Source) -> dict[str, Any] | None:
 
 
 def _discord_message(message: dict[str, Any]) -> dict[str, Any]:
-    author, text = message["author"], message["content"]
+    forwarded = message.get("forwardedMessage") or {}
+    author = message["author"]
+    text = message["content"] or forwarded.get("content") or _embedded(message) or _embedded(forwarded)
     labels = {
         "nickname": author.get("nickname"),
         "time": message.get("timestamp"),
         "message_id": message.get("id"),
         "reply_to": (message.get("reference") or {}).get("messageId"),
-        "attachments": _discord_files(message) or None,
+        "attachments": _discord_files(message) + _discord_files(forwarded) or None,
     }
     if (message.get("type") or "Default") not in _DISCORD_TEXTS:
         labels["notice"], text = text, ""
     return {"role": author["name"], "content": text, **labels}
+
+
+def _embedded(message: dict[str, Any]) -> str:
+    """The text that an app shows in embeds."""
+    texts: list[str | None] = []
+    for embed in message.get("embeds") or ():
+        fields = [field.get(name) for field in embed.get("fields") or () for name in ("name", "value")]
+        texts += [embed.get("description"), *fields]
+    return "\n".join(filter(None, texts))
 
 
 def _discord_files(message: dict[str, Any]) -> list[str]:
@@ -124,6 +152,32 @@ def _telegram_message(message: dict[str, Any], time: str | None) -> dict[str, An
     }
 
 
+def _meta(raw: Any, source: Source) -> dict[str, Any] | None:
+    """The chat in order of time; None for one without messages."""
+    chat = parse_record(raw)
+    messages = [_meta_message(message) for message in chat["messages"]]
+    messages.sort(key=itemgetter(0))
+    title = chat.get("title") or chat.get("threadName")
+    return {"messages": [row for _, row in messages], "title": without_mojibake(title)} if messages else None
+
+
+def _meta_message(message: Any) -> tuple[float, dict[str, Any]]:
+    if not isinstance(message, dict):
+        raise BadRow(f"found {str(message)[:40]!r} as a message; expected an object with 'sender_name'")
+    time, order = time_and_order(message.get("timestamp_ms") or message.get("timestamp"))
+    speaker = message.get("sender_name") or message.get("senderName") or "unknown"
+    share = message.get("share")
+    text = message.get("content") or message.get("text") or (share or {}).get("share_text") or ""
+    files = [item for name in _META_FILES for item in _as_list(message.get(name))]
+    named = [f"file: {item.get('uri') or item.get('link')}" for item in files if isinstance(item, dict)]
+    labels = {"time": time, "attachments": named or None}
+    return order, {"role": without_mojibake(speaker), "content": without_mojibake(text), **labels}
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value] if value else []
+
+
 def _is_telegram(head: Head) -> bool:
     """One chat, or the file of all chats, whose first keys are known."""
     is_chat = {"id", "type"} <= head.keys and {"date", "type"} <= head.inner.get("messages", frozenset())
@@ -149,4 +203,12 @@ TELEGRAM = Format(
     records=_telegram_records,
     convert=_telegram,
     matches=_is_telegram,
+)
+META = Format(
+    name="messenger",
+    description="chats of Messenger and Instagram as Meta exports them (message_1.json)",
+    layout='{"participants", "messages": [{"sender_name", "timestamp_ms", "content"}, …]}',
+    records=Source.records,
+    convert=_meta,
+    matches=lambda head: bool({"sender_name", "senderName"} & head.inner.get("messages", frozenset())),
 )

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from turnlens.errors import ConversationError
-from turnlens.formats.bad_input import BadRow, parse_text, parse_value
+from turnlens.formats.bad_input import BadRow, parse_value
 from turnlens.formats.format import Head
 from turnlens.formats.json_stream import JsonText
 from turnlens.formats.source_file import Source
@@ -24,18 +24,12 @@ def text_head(source: Source) -> Head:
     """The first lines of text.
 
     Raises:
-        ConversationError: The file is empty, or none of these lines is UTF-8.
+        ConversationError: The file is empty.
     """
-    lines = []
-    first_problem = None
-    for number, raw in islice(source.lines(), _RECORDS_LOOKED_AT):
-        try:
-            lines.append(parse_text(raw))
-        except BadRow as problem:
-            first_problem = first_problem or ConversationError(source.place(number), str(problem))
+    lines = tuple(text for _, text in islice(source.text_lines(), _RECORDS_LOOKED_AT))
     if not lines:
-        raise first_problem or _empty(source)
-    return Head(lines=tuple(lines))
+        raise _empty(source)
+    return Head(lines=lines)
 
 
 def object_head(source: Source) -> tuple[Head, bool]:

@@ -266,4 +266,4 @@ def ending_of(head: bytes) -> str:
         return ".txt"
     if "\t" in lines[0]:
         return ".tsv"
-    return ".csv" if "," in lines[0] or ";" in lines[0] else ".txt"
+    return ".csv" if lines[0].lower().startswith(("sep=", '"sep=')) or "," in lines[0] or ";" in lines[0] else ".txt"

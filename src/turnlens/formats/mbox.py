@@ -7,30 +7,33 @@ thread holds an earlier message; quotations that are answered point by point sta
 
 Source: RFC 4155 (mbox), RFC 5322 (messages, section 3.6.4 on threads); parsed by the standard library.
 
-Grammar: e-mails (headers, a blank line, a body), each after a line that begins with ``From ``.
+Grammar: e-mails (headers, a blank line, a body), each after a line of ``From ``, an address and a date, which a header
+follows; in texts, ``>`` stands before lines that begin with ``From ``.
 """
 
 from __future__ import annotations
 
-import mailbox
 import re
-import shutil
-import tempfile
+from base64 import b64encode
 from collections.abc import Iterator
-from contextlib import contextmanager
+from email.header import decode_header
 from email.message import EmailMessage
 from email.parser import BytesParser
 from email.policy import EmailPolicy
 from email.utils import parseaddr, parsedate_to_datetime
-from typing import Any, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from turnlens.formats.bad_input import BadRow
 from turnlens.formats.format import Format, Head
 from turnlens.formats.html_text import html_text
 from turnlens.formats.source_file import Source
+from turnlens.formats.text_encoding import decoded
 
 _ID = re.compile(r"<[^<>\s]+>")
-_HEADER = re.compile(r"[!-9;-~]+:( |$)")
+_HEADER = re.compile(r"[!-9;-~]+:(\s|$)")
+_ENVELOPE = re.compile(rb"From .*\d:\d")  # which says when; the first line of a mailbox need not
+_MASKED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
+_ENCODED_WORD = re.compile(r"=\?[^?\s]*\?[bq]\?[^?\s]*\?=", re.IGNORECASE)
 # In characters, since the library takes time quadratic in them: above, a header is read as empty.
 _LONGEST_HEADER = 4_000
 _LONGEST_PLAIN_HEADER = 100_000  # of those it parses no further
@@ -46,7 +49,7 @@ _MOST_ATTRIBUTION_LINES = 3
 class Mail(NamedTuple):
     """Everything that puts a message into its thread."""
 
-    key: Any
+    place: tuple[int, int]
     message_id: str
     answers: tuple[str, ...]
     """Ids of messages before it, the one it answers last."""
@@ -54,57 +57,77 @@ class Mail(NamedTuple):
 
 
 class _Forgiving(EmailPolicy):
-    """The library's policy, but a header that its parser fails at, or would take minutes for, is empty."""
+    """The library's policy, but a header that its parser fails at, or would take minutes for, is empty.
+
+    Letters of headers are decoded as those of texts.
+    """
+
+    place = ""  # the mailbox, for warnings
 
     def header_fetch_parse(self, name: str, value: Any) -> Any:
         """The header's value, parsed."""
         if len(value) <= (_LONGEST_PLAIN_HEADER if name.lower() in _PLAIN_HEADERS else _LONGEST_HEADER):
             try:
-                return super().header_fetch_parse(name, value)
+                return super().header_fetch_parse(name, self._as_unicode(value))
             except (RecursionError, ValueError, LookupError, AttributeError, TypeError):
                 pass
         return self.header_factory(name, "")
 
+    def _as_unicode(self, value: str) -> str:
+        """A header's value whose letters beyond ASCII are UTF-8."""
+        if not value.isascii():
+            value = decoded(value.encode("utf-8", "surrogateescape"), None, self.place)
 
-_POLICY = _Forgiving()
+        def word(match: re.Match[str]) -> str:
+            ((raw, encoding),) = decode_header(match[0])
+            text = raw if isinstance(raw, str) else decoded(raw, encoding, self.place)
+            return f"=?utf-8?b?{b64encode(text.encode()).decode()}?="
+
+        return _ENCODED_WORD.sub(word, value)
 
 
 def records(source: Source) -> Iterator[tuple[int, list[EmailMessage]]]:
     """Threads in the order of their first messages, numbered by the message of the mailbox they begin with."""
-    with _mailbox(source) as box:
-        for number, thread in _threads(_mails(box, source)):
-            yield number, [_parsed(box, mail.key) for mail in thread]
+    policy = _Forgiving(place=source.name)  # type: ignore[call-overload]  # policies take their attributes
+    with source.seekable() as file:
+        for number, thread in _threads(_mails(file, policy, source)):
+            yield number, [_parsed(file, mail.place, policy) for mail in thread]
 
 
-@contextmanager
-def _mailbox(source: Source) -> Iterator[mailbox.mbox]:
-    # the library needs a file of its own if this one is compressed
-    with source.open_bytes() as file, tempfile.NamedTemporaryFile() as unpacked:
-        if source.is_gzipped:
-            shutil.copyfileobj(file, unpacked)
-            unpacked.flush()
-        box = mailbox.mbox(unpacked.name if source.is_gzipped else source.path, create=False)
-        try:
-            yield box
-        finally:
-            box.close()
+def _places(file: BinaryIO) -> Iterator[tuple[int, int]]:
+    """The begin and end of each e-mail in the file, without the line before it."""
+    begin, line_begin, end = None, 0, 0
+    before = b""
+    for line in file:
+        after_end = end + len(line)
+        is_begin = before.startswith(b"From ") and (begin is None or _ENVELOPE.match(before))
+        if is_begin and _HEADER.match(line.decode("latin-1")):
+            if begin is not None:
+                yield begin, line_begin
+            begin = end
+        before, line_begin, end = line, end, after_end
+    if begin is not None:
+        yield begin, end
 
 
-def _parsed(box: mailbox.mbox, key: Any, headers_only: bool = False) -> EmailMessage:
-    return cast(EmailMessage, BytesParser(policy=_POLICY).parsebytes(box.get_bytes(key), headers_only))
+def _parsed(file: BinaryIO, place: tuple[int, int], policy: _Forgiving, headers_only: bool = False) -> EmailMessage:
+    begin, end = place
+    file.seek(begin)
+    raw = _MASKED_FROM.sub(rb"\1", file.read(end - begin))
+    return cast(EmailMessage, BytesParser(policy=policy).parsebytes(raw, headers_only))
 
 
-def _mails(box: mailbox.mbox, source: Source) -> Iterator[Mail]:
+def _mails(file: BinaryIO, policy: _Forgiving, source: Source) -> Iterator[Mail]:
     seen = set()
-    for key in box.iterkeys():
+    for number, place in enumerate(list(_places(file))):
         source.tick()
-        mail = _parsed(box, key, headers_only=True)
-        message_id = _ids(mail, "Message-ID")[:1] or [f"<{key}>"]
+        mail = _parsed(file, place, policy, headers_only=True)
+        message_id = _ids(mail, "Message-ID")[:1] or [f"<{number}>"]
         if message_id[0] in seen:  # Takeout and mailing lists hold some twice
             continue
         seen.add(message_id[0])
         answers = (*_ids(mail, "References"), *_ids(mail, "In-Reply-To")[:1])
-        yield Mail(key, message_id[0], answers, _time(mail))
+        yield Mail(place, message_id[0], answers, _time(mail))
 
 
 def _ids(mail: EmailMessage, header: str) -> list[str]:
@@ -196,9 +219,11 @@ def _text(mail: EmailMessage) -> tuple[str, list[str]]:
 
 def _decoded(body: EmailMessage) -> str:
     try:
-        return str(body.get_content())
-    except (LookupError, UnicodeError, ValueError):  # a character set that is unknown or not the one used
-        return cast(bytes, body.get_payload(decode=True) or b"").decode("utf-8", "replace")
+        raw = cast(bytes, body.get_payload(decode=True) or b"")
+        encoding = str(body.get_param("charset") or "")
+    except (LookupError, UnicodeError, ValueError, TypeError, AttributeError):  # headers that say nothing
+        return ""
+    return decoded(raw, encoding, cast(_Forgiving, body.policy).place).replace("\r\n", "\n")
 
 
 def matches(head: Head) -> bool:

@@ -18,7 +18,19 @@ from turnlens.formats.message_times import time_and_order
 _PARTS = ("_call", "_call_output", "reasoning")  # how the types of items of Responses end that are no messages
 # Where an input or an output that is an object keeps the messages, and else the text.
 _MESSAGES = ("messages", "input", "chat_history", "prompt", "input_messages", "contents", "new_message", "inputs")
-_ASKED = ("question", "query", "input", "prompt", "text", "content", "message", "user_input", "user_message", "value")
+_ASKED = (
+    "question",
+    "query",
+    "input",
+    "prompt",
+    "text",
+    "content",
+    "message",
+    "user_input",
+    "user_message",
+    "value",
+    "contents",
+)
 _ANSWERS = tuple(
     ["output", "outputs", "answer", "response", "result", "text", "content", "completion", "output_text", "generation"]
 )
@@ -109,7 +121,8 @@ def _messages_of(value: Any) -> list[dict[str, Any]] | None:
     if isinstance(value, list) and value and isinstance(value[0], list):  # a batch of LangChain's
         value = value[0]
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-        return value
+        is_parts = all("text" in item and not _is_message(item) for item in value)
+        return [{"role": "user", "parts": value}] if is_parts else value
     texts = [value] if isinstance(value, str) else value
     is_text = isinstance(texts, list) and all(isinstance(item, str) for item in texts)
     text = "\n".join(texts) if is_text else ""
@@ -136,7 +149,7 @@ def _messages_in(value: dict[str, Any]) -> list[dict[str, Any]] | None:
 def _is_message(value: dict[str, Any]) -> bool:
     keys = value.keys()
     return (
-        bool(keys & {"role", "lc", "message.role"})
+        bool(keys & {"role", "lc", "message.role", "parts"})
         or isinstance(value.get("message"), dict)
         or {"type", "data"} <= keys
         or {"type", "content"} <= keys
@@ -174,7 +187,7 @@ def _message(item: dict[str, Any]) -> dict[str, Any]:
     content = item.get("content")
     if isinstance(content, str) and content.startswith('[{"type"'):  # parts, in an attribute that holds texts only
         item = {**item, "content": parsed(content)}
-    plain = dict(plain_message(item))
+    plain = {"role": "user", **plain_message(item)}
     role = {"model": "assistant", "human": "user", "ai": "assistant"}.get(plain["role"], plain["role"])
     text = plain.get("content")
     if isinstance(text, dict):

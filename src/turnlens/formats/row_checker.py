@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import json
+import logging
+import re
 from typing import Any
 
 from turnlens.formats.bad_input import BadRow
 
 _KINDS: dict[type, str] = {str: "text", int: "a number", float: "a number", bool: "true or false", list: "a list"}
 _MAX_INTEGER = 2**63 - 1
+_NO_UNICODE = re.compile("[\ud800-\udfff]")
 
 
 class RowChecker:
-    """Checks rows that are read together, remembering the types of the labels seen so far."""
+    """Checks rows that are read together, remembering the types of the labels seen so far.
+
+    Characters that are no Unicode become U+FFFD. `replaced` counts them.
+    """
 
     def __init__(self) -> None:
         self._kinds: dict[str, str] = {}
+        self.replaced = 0
+
+    def report(self, place: str) -> None:
+        """Log how many characters of a file were replaced, if any were."""
+        if self.replaced:
+            problem = "not UTF-8, or half of a pair of surrogates; read as U+FFFD"
+            log = logging.getLogger("turnlens")
+            log.warning("%s: %s characters are %s", place, f"{self.replaced:,}", problem)
+        self.replaced = 0
 
     def check(self, row: dict[str, Any], default_id: str) -> dict[str, Any]:
         """The row with its id and labels made storable: ``id``, ``messages``, labels.
@@ -38,14 +53,13 @@ class RowChecker:
         identifier = default_id if identifier is None or identifier == "" else str(identifier)
         if not identifier:
             raise BadRow("the conversation has no id; expected a text under 'id', by which it is known again")
-        _check_unicode(identifier, "the id")
         checked = {
-            "id": identifier,
+            "id": self._unicode(identifier),
             "messages": [self._message(message, number) for number, message in enumerate(messages, start=1)],
         }
         for name, value in row.items():
             if name not in checked:
-                checked[name] = self._label(name, value, f"label {name!r}")
+                checked[self._unicode(name)] = self._label(name, value, f"label {name!r}")
         return checked
 
     def _message(self, message: Any, number: int) -> dict[str, Any]:
@@ -59,27 +73,48 @@ class RowChecker:
             actual = _short(role) if "role" in message else "no 'role'"
             raise BadRow(f"message {number} has {actual}; expected a speaker's name, such as 'user', under 'role'")
         if not (content.isascii() and role.isascii()):
-            _check_unicode(content + role, f"message {number}")
+            message |= {"role": self._unicode(role), "content": self._unicode(content)}
         if len(message) == 2:
             return message
-        for name, value in message.items():
+        for name, value in list(message.items()):
             if name not in ("role", "content"):
+                if (plain := self._unicode(name)) != name:
+                    del message[name]
                 # the key of a message label must not be mistaken for one of the conversation
-                message[name] = self._label(f"messages.{name}", value, f"message label {name!r}")
+                message[plain] = self._label(f"messages.{name}", value, f"message label {name!r}")
         return message
 
     def _label(self, key: str, value: Any, subject: str) -> Any:
         if value is None:
             return None
-        _check_unicode(key, "the name of a label")
         if "\0" in key:
             raise BadRow(f"the name of {subject} has a NUL character; rename it")
-        value = _storable(value, subject)
+        value = self._storable(value, subject)
         kind = _KINDS[type(value)]
         earlier = self._kinds.setdefault(key, kind)
         if kind != earlier:
             raise BadRow(f"{subject} is {kind} here but {earlier} in earlier rows; give it one type in all rows")
         return value
+
+    def _storable(self, value: Any, subject: str) -> Any:
+        if isinstance(value, str):
+            return plain_label(self._unicode(value))
+        if isinstance(value, int) and abs(value) > _MAX_INTEGER:
+            raise BadRow(f"{subject} is a number of more than 64 bits; write it as text")
+        if type(value) in (bool, int, float):
+            return value
+        if isinstance(value, list) and all(item is None or isinstance(item, str) for item in value):
+            return [plain_label(self._unicode(item)) for item in value if item is not None]
+        if isinstance(value, list | dict):
+            return self._unicode(json.dumps(value, ensure_ascii=False, default=str))
+        return str(value)
+
+    def _unicode(self, text: str) -> str:
+        if text.isascii():
+            return text
+        text, count = _NO_UNICODE.subn("\ufffd", text)
+        self.replaced += count
+        return text
 
 
 def plain_label(value: Any) -> Any:
@@ -89,34 +124,6 @@ def plain_label(value: Any) -> Any:
     ('refund', 2)
     """
     return value.strip() if isinstance(value, str) else value
-
-
-def _storable(value: Any, subject: str) -> Any:
-    if isinstance(value, str):
-        _check_unicode(value, subject)
-        return plain_label(value)
-    if isinstance(value, int) and abs(value) > _MAX_INTEGER:
-        raise BadRow(f"{subject} is a number of more than 64 bits; write it as text")
-    if type(value) in (bool, int, float):
-        return value
-    if isinstance(value, list) and all(item is None or isinstance(item, str) for item in value):
-        texts = [item for item in value if item is not None]
-        _check_unicode("".join(texts), subject)
-        return [plain_label(text) for text in texts]
-    if isinstance(value, list | dict):
-        text = json.dumps(value, ensure_ascii=False, default=str)
-        _check_unicode(text, subject)
-        return text
-    return str(value)
-
-
-def _check_unicode(text: str, subject: str) -> None:
-    if text.isascii():
-        return
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise BadRow(f"{subject} is not UTF-8 text; save the file as UTF-8, or name its encoding") from None
 
 
 def _short(value: Any) -> str:

@@ -4,7 +4,8 @@ Given the folder of the export or of a channel, each thread (the messages of one
 conversation, and so are the messages of a day that belong to no thread. A daily file alone is read by itself.
 
 Members are called by the names they show, also where a message mentions them. What Slack writes itself (somebody
-joined, the topic was changed) is a ``notice``, files are ``attachments``.
+joined, the topic was changed) is a ``notice``, files are ``attachments``. Where ``text`` is empty or says only that the
+message has more, the text is that of ``blocks``, else that of ``attachments``.
 
 Sources: https://slack.com/help/articles/220556107-How-to-read-Slack-data-exports and
 https://docs.slack.dev/messaging/formatting-message-text.
@@ -27,6 +28,9 @@ from turnlens.formats.message_times import iso_time
 from turnlens.formats.source_file import Source
 
 _REFERENCE = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
+# Apps put these in place of what they show in blocks.
+_IN_PLACE_OF_BLOCKS = re.compile(r"\s*(this (message contains|content can.t be displayed)[^\n]*)?\s*", re.I)
+_NOT_SAID = ("actions", "input", "button", "image")  # types of blocks to press or look at
 # Other subtypes are what Slack writes itself.
 _SAID = (None, "bot_message", "me_message", "thread_broadcast", "file_share", "file_comment", "reply_broadcast")
 
@@ -86,7 +90,10 @@ def convert(raw: Thread | BadRow, source: Source) -> dict[str, Any]:
 
 
 def _message(message: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
-    text = _plain_text(message.get("text") or _attached_text(message), names)
+    own = message.get("text") or ""
+    if _IN_PLACE_OF_BLOCKS.fullmatch(own):
+        own = _block_text(message.get("blocks")) or _attached_text(message) or own
+    text = _plain_text(own, names)
     described: dict[str, Any] = {
         "time": iso_time(message["ts"]),
         "attachments": [f"file: {file.get('name') or file.get('id')}" for file in message.get("files") or ()] or None,
@@ -106,8 +113,30 @@ def _speaker(message: dict[str, Any], names: dict[str, str]) -> str:
 
 def _attached_text(message: dict[str, Any]) -> str:
     """The text that an app puts into attachments."""
-    attached = message.get("attachments") or ()
-    return "\n".join(filter(None, (item.get("text") or item.get("fallback") or item.get("title") for item in attached)))
+    texts: list[str] = []
+    for item in message.get("attachments") or ():
+        fields = [field.get(name) for field in item.get("fields") or () for name in ("title", "value")]
+        inner = [_block_text(item.get("blocks")) or item.get("text"), *fields]
+        texts += [item.get("pretext"), *(inner if any(inner) else [item.get("fallback") or item.get("title")])]
+    return "\n".join(filter(None, texts))
+
+
+def _block_text(block: Any) -> str:
+    """The text of blocks, each part of a section in the notation of ``text``."""
+    if isinstance(block, str):
+        return block
+    if isinstance(block, list):
+        return "\n".join(filter(None, map(_block_text, block)))
+    if not isinstance(block, dict) or block.get("type") in _NOT_SAID:
+        return ""
+    if block.get("type") == "user":
+        return f"<@{block.get('user_id')}>"
+    if block.get("type") == "link":
+        return str(block.get("text") or block.get("url") or "")
+    elements = block.get("elements") or ()
+    if block.get("type") in ("rich_text_section", "rich_text_quote", "rich_text_preformatted"):
+        return "".join(map(_block_text, elements))
+    return _block_text([block.get("text"), block.get("fields"), list(elements), block.get("rows")])
 
 
 def _plain_text(text: str, names: dict[str, str]) -> str:

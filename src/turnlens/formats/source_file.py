@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import logging
+import re
 import shutil
 import tempfile
 from collections import Counter
@@ -19,7 +20,7 @@ from typing import Any, BinaryIO, TextIO, TypeVar, cast
 
 from turnlens._utils.text_values import with_formula
 from turnlens.errors import ConversationError
-from turnlens.formats.bad_input import BadRow, TooLargeError, limited_lines, line_limit
+from turnlens.formats.bad_input import BadRow, TooLargeError, limited_lines, line_limit, parse_text
 from turnlens.formats.folders import readable_path, size_of
 from turnlens.formats.json_stream import JsonText
 from turnlens.formats.text_encoding import as_utf8, encoding_of, report
@@ -30,6 +31,7 @@ ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt", ".parquet", ".x
 _WITHOUT_LINES = (".json", ".parquet", ".xlsx")
 _FEW_COLUMNS = 2  # of a table whose rows may lack all cells but the first
 _MOST_BELOW = 20  # single cells below a table
+_SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)  # a first line that Excel reads, and not as a row
 _BOM = b"\xef\xbb\xbf"
 ROWS_OF_A_FILE = 1 << 40  # more than any has; numbers of rows in later files of one log begin at its multiples
 _T = TypeVar("_T")
@@ -132,10 +134,10 @@ class Source:
     def text_lines(self) -> Iterator[tuple[int, str]]:
         """The lines that are not blank, with their numbers in the file.
 
-        Bytes that are not UTF-8 are escaped, so that the rows they are in can be named or skipped.
+        Bytes that are not UTF-8 are escaped, and replaced when the row is checked.
         """
         for place, raw in self.lines():
-            yield place, raw.decode("utf-8", "surrogateescape").rstrip("\r\n")
+            yield place, parse_text(raw)
 
     def cells(self) -> Iterator[tuple[int, list[str]]]:
         """Rows of a CSV or TSV file, header first; comma, tab or semicolon, whichever the header has most of.
@@ -144,23 +146,26 @@ class Source:
         """
         # a setting of the whole process, which has no other way to say it
         csv.field_size_limit(line_limit())
-        # surrogateescape keeps bytes that are not UTF-8, so that the rows they are in can be named or skipped
+        # surrogateescape keeps bytes that are not UTF-8, which are replaced when the row is checked
         with self.open() as file, io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="") as text:
             lines = limited_lines(text.readline)
             lines_before = 0
             try:
                 header = next(lines, "")
+                if told := _SEPARATOR.fullmatch(header):
+                    lines_before, header = 1, next(lines, "")
                 if not header:
                     return
-                delimiter = max("\t,;", key=header.count)
-                yield 1, next(csv.reader([header], delimiter=delimiter))
+                delimiter = told[1] if told else max("\t,;", key=header.count)
+                lines_before += 1
+                first = lines_before
+                yield first, next(csv.reader([header], delimiter=delimiter))
                 # strict, because otherwise a quote that is never closed would swallow all later rows
                 reader = csv.reader(lines, delimiter=delimiter, strict=True)
-                lines_before = 1
                 for cells in reader:
                     if cells:
                         yield lines_before + 1, [with_formula(cell) for cell in cells]
-                    lines_before = 1 + reader.line_num
+                    lines_before = first + reader.line_num
             except TooLargeError as error:
                 raise ConversationError(self.place(lines_before + 1), str(error)) from None
             except csv.Error as error:
@@ -195,16 +200,16 @@ class Source:
 
     def excel_cells(self) -> Iterator[tuple[int, list[str]]]:
         """Rows of a workbook, header first."""
-        with self._seekable() as file:
+        with self.seekable() as file:
             yield from excel_cells(file, self.name)
 
     def parquet_rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Rows of a Parquet file."""
-        with self._seekable() as file:
+        with self.seekable() as file:
             yield from enumerate(self._parquet_rows(file), start=1)
 
     @contextmanager
-    def _seekable(self) -> Iterator[BinaryIO]:
+    def seekable(self) -> Iterator[BinaryIO]:
         """The file's bytes for what is read from its end, which a gzip stream cannot do."""
         with self.open_bytes() as file, tempfile.TemporaryFile() as unpacked:
             if self.is_gzipped:
@@ -230,7 +235,7 @@ class Source:
     @contextmanager
     def open_json(self) -> Iterator[TextIO]:
         """The text of a JSON file."""
-        with self.open() as file, io.TextIOWrapper(file, "utf-8-sig") as text:
+        with self.open() as file, io.TextIOWrapper(file, "utf-8-sig", "surrogateescape") as text:
             yield text
 
     def json_values(self) -> Iterator[tuple[int, Any]]:
@@ -274,7 +279,7 @@ def _detected(path: Path, size: int, changed: int) -> str:
     source = Source(path)
     with source.open_bytes() as file:
         encoding = encoding_of(file)
-    if not encoding.startswith("utf"):
+    if not encoding.startswith("utf") and source.ending != ".mbox":  # whose e-mails tell theirs
         report(source.name, encoding)
     return encoding
 

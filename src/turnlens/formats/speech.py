@@ -5,7 +5,9 @@ speaker is the one that diarisation gives (``speaker``: ``SPEAKER_00``). In subt
 (``<v Anna>``) or of a line ``Anna: …``; captions without one go on with the speaker before. Where nobody is named, the
 role is ``speaker``.
 
-Grammar of subtitles: blocks between blank lines, each an optional name or number, a line ``start --> end``, text.
+Grammar of subtitles: blocks between blank lines, each an optional name or number, a line ``start --> end``, text. A
+blank line after the times ends nothing. Where captions roll up, so that each repeats lines of the one before it, these
+are read once.
 
 Sources: https://github.com/openai/whisper (``transcribe.py``), https://github.com/m-bain/whisperX,
 https://github.com/ggml-org/whisper.cpp (``examples/cli``, ``--output-json``), https://www.w3.org/TR/webvtt1/ and
@@ -17,6 +19,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 from turnlens.errors import ConversationError
@@ -28,6 +31,13 @@ from turnlens.formats.transcript import speakers, spoken_by
 _VOICE = re.compile(r"<v(?:\.[^\s>]*)?[ \t]+([^\s<>][^<>]*)>")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<\d[\d:.]*>")
 _TIMING = re.compile(r"\s*(\d+:)?\d{2}:\d{2}[.,]\d{3}\s+-->\s")
+_TIMES = r"[ \t]*(?:\d+:)?\d{2}:\d{2}[.,]\d{3}[ \t]+-->"
+# Blank lines after times, where neither times nor a block of another kind follow.
+_BLANK_AFTER_TIMES = re.compile(
+    rf"^({_TIMES}[^\n]*\n)(?:[ \t]*\n)+(?!(?:[^\n]*\n)?{_TIMES})(?!NOTE|STYLE|REGION)", re.M
+)
+_FEW = 3
+_WORD_TIME = re.compile(r"<\d[\d:.]*>")  # within captions that roll up
 _UNNAMED = "speaker"
 # Where the segments are, and how many of their units make a second.
 _SEGMENTS = {"segments": 1, "transcription": 1000}
@@ -70,7 +80,7 @@ def _captions(source: Source) -> Iterator[tuple[int, list[Any]]]:
         raw = file.read(line_limit() + 1)
     if len(raw) > line_limit():
         raise ConversationError(source.name, str(TooLargeError("the file")))
-    text = raw.decode("utf-8-sig")
+    text = _BLANK_AFTER_TIMES.sub(r"\1", raw.decode("utf-8-sig").replace("\r\n", "\n"))
     kind = "vtt" if text.lstrip().startswith("WEBVTT") else "srt"
     try:
         captions = webvtt.WebVTT.from_buffer(text.split("\n"), format=kind).captions
@@ -85,12 +95,26 @@ def _subtitles(raw: list[Any], source: Source) -> dict[str, Any]:
     names = speakers(line for caption in raw for line in _plain(caption.raw_text).splitlines())
     messages: list[dict[str, Any]] = []
     speaker = _UNNAMED
-    for caption in raw:
-        for name, text in _spoken(caption.raw_text, names):
+    for caption, shown in zip(raw, _rolled(raw)):
+        for name, text in _spoken(shown, names):
             speaker = name or speaker
             times = {"start": _seconds(caption.start_time), "end": _seconds(caption.end_time)}
             messages.append({"role": speaker, "content": text, **times})
     return {"messages": messages}
+
+
+def _rolled(captions: list[Any]) -> list[str]:
+    """The text of each caption without the lines that it repeats of the one before it, if they roll up."""
+    texts = [caption.raw_text for caption in captions]
+    lines = [[line for line in _plain(text).splitlines() if line.strip()] for text in texts]
+    repeated = [0, *(_overlap(before, after) for before, after in pairwise(lines))]
+    is_rolling = any(map(_WORD_TIME.search, texts)) or 2 * sum(map(bool, repeated)) > len(texts) > _FEW
+    return ["\n".join(own[n:]) for own, n in zip(lines, repeated)] if is_rolling else texts
+
+
+def _overlap(before: list[str], after: list[str]) -> int:
+    """The number of lines that end one caption and begin the next."""
+    return next(n for n in range(len(after), -1, -1) if after[:n] == before[len(before) - n :])
 
 
 def _spoken(text: str, names: frozenset[str]) -> Iterable[tuple[str | None, str]]:

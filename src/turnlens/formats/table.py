@@ -9,7 +9,8 @@ otherwise they stay in file order. A message whose cell of the time is empty sta
 column is a label of the conversation if it never changes within any conversation of the file, otherwise a label of the
 messages. A row that such a column (``public``, ``internal``) tells to be for colleagues alone is a note.
 
-Grammar of CSV: RFC 4180; the delimiter is the one of comma, tab and semicolon that the header has most of.
+Grammar of CSV: RFC 4180; the delimiter is the one of comma, tab and semicolon that the header has most of,
+or the one of a first line ``sep=;``.
 
 `nested` reads records that are whole conversations: ``{"ticket": {"id": 7, "comments": [{"author": {"type": "agent"},
 "body": "…", "at": "…"}]}}`` with the columns ``conversation=ticket.id,messages=ticket.comments,speaker=author.type,

@@ -8,7 +8,9 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO, cast
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, BinaryIO, cast
 
 UTF8 = "utf-8"
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -34,6 +36,7 @@ _SIGNS = set("’‘“”„‚«»‹›–—…•·€£¥§°©®™´¡¿
 _OF_TWO_BYTES = ("gb18030", "big5", "cp932", "euc_jp", "cp949")
 _OF_SCRIPTS = ("cp1251", "cp1253", "cp1256", "cp1255", "koi8_r", *_OF_TWO_BYTES, "cp874")
 _FEW = 3
+_ASCII = ("ascii", "us-ascii")  # what mail programs also call all else
 
 
 def as_utf8(file: BinaryIO, encoding: str) -> BinaryIO:
@@ -82,6 +85,34 @@ def utf16_of(beginning: bytes) -> str | None:
     return encoding if "\n" in text and not _BINARY.search(text.encode()) else None
 
 
+def decoded(raw: bytes, encoding: str | None, place: str) -> str:
+    r"""Bytes as text by the encoding that a product names, by another name of it, or by the likeliest.
+
+    A guess is reported; bytes that are no text in it become U+FFFD.
+
+    >>> decoded(b"caf\x82", "cp-850", "mail"), decoded(b"caf\xe9", "iso-8859-1-i", "mail")
+    ('café', 'café')
+    """
+    name = _named(encoding or "")
+    if name is None or (name in _ASCII and not raw.isascii()):
+        with io.BufferedReader(cast(io.RawIOBase, io.BytesIO(raw))) as file:
+            name = encoding_of(cast(BinaryIO, file))
+        if not name.startswith("utf"):
+            _report_once(place, name)
+    return raw.decode(name, "replace")
+
+
+def _named(encoding: str) -> str | None:
+    """The name by which Python knows an encoding."""
+    plain = re.sub(r"^x-|[\s'\"]", "", encoding.lower())
+    hebrew = re.sub(r"^(iso-?8859-[68])-[ie]$", r"\1", plain)  # with the direction of writing: RFC 1556
+    for name in (plain, hebrew, re.sub(r"(?<=[a-z])[-_](?=\d)", "", plain), plain.replace("windows-", "cp")):
+        with suppress(LookupError, ValueError):
+            "x".encode(name)
+            return name
+    return None
+
+
 def check_encoding(name: str | None) -> None:
     """Raise ``ValueError`` if there is no encoding of that name."""
     try:
@@ -92,10 +123,27 @@ def check_encoding(name: str | None) -> None:
         raise ValueError(f"encoding is {name!r}; expected one that Python knows, such as utf-8 or cp1252") from None
 
 
+def without_mojibake(text: Any) -> Any:
+    """The text, if its UTF-8 was read as Latin-1, read rightly; any other as it is.
+
+    >>> without_mojibake("DobrÃ½ den"), without_mojibake("Dobrý den")
+    ('Dobrý den', 'Dobrý den')
+    """
+    try:
+        return text if text.isascii() else text.encode("latin-1").decode(UTF8)
+    except (UnicodeError, AttributeError):
+        return text
+
+
 def report(place: str, encoding: str) -> None:
     """Report which encoding was chosen."""
     log = logging.getLogger("turnlens")
     log.warning("%s: not UTF-8; read as %s. If letters are wrong, name the encoding (--encoding)", place, encoding)
+
+
+@lru_cache
+def _report_once(place: str, encoding: str) -> None:
+    report(place, encoding)
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:

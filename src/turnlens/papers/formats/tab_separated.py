@@ -85,7 +85,7 @@ SessionLine = tuple[int, dict[str, str] | BadRow]
 
 def _records_jddc(source: Source) -> Iterator[tuple[int, list[SessionLine]]]:
     """Sessions of consecutive lines; a file without the header is refused as a whole."""
-    # surrogateescape keeps bytes that are not UTF-8, so that the rows they are in can be named or skipped
+    # surrogateescape keeps bytes that are not UTF-8, which are replaced when the row is checked
     lines = ((number, raw.decode("utf-8", "surrogateescape").rstrip("\r\n")) for number, raw in source.lines())
     header = next(lines, (1, ""))[1].split("\t")
     if not _is_header(header):
@@ -283,7 +283,7 @@ def _dialogue(line: Cells) -> Hashable:
 
 def _records_dial2vec(source: Source) -> Iterator[tuple[int, list[Cells]]]:
     """Lines that make up one dialogue: ten with different samples for training, or the messages of a session."""
-    # surrogateescape keeps bytes that are not UTF-8, so that the rows they are in can be named or skipped
+    # surrogateescape keeps bytes that are not UTF-8, which are replaced when the row is checked
     lines = ((number, _split_line(raw.decode("utf-8", "surrogateescape"))) for number, raw in source.lines())
     first = next(lines, None)
     if first is None:

@@ -1,0 +1,243 @@
+"""Inputs of kinds that users of other tools reported as read wrongly; all are invented.
+
+Each case is a file, or several of a folder, and the speakers and texts that are in it. `CASES` are always there; the
+folder ``cases`` beside ``$TURNLENS_DATA`` holds further ones.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from format_cases import read, write
+
+Talks = list[list[tuple[str, str]]]
+
+
+def said(path: Path) -> Talks:
+    return [[(message["role"], message["content"]) for message in row["messages"]] for row in read(path)]
+
+
+def _slack(**message: Any) -> list[dict[str, Any]]:
+    return [{"type": "message", "subtype": "bot_message", "username": "app", "ts": "1700000000.1", **message}]
+
+
+def _rich(*elements: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"type": "rich_text", "elements": list(elements)}]
+
+
+def _section(*texts: str) -> dict[str, Any]:
+    return {"type": "rich_text_section", "elements": [{"type": "text", "text": text} for text in texts]}
+
+
+def _discord(**message: Any) -> dict[str, Any]:
+    plain = {"id": "1", "type": "Default", "timestamp": "2026-01-01T10:00:00+00:00", "content": ""}
+    return {"guild": {}, "channel": {"id": "1"}, "messages": [{**plain, "author": {"name": "ann"}, **message}]}
+
+
+def _claude(text: str, *files: tuple[str, str]) -> list[dict[str, Any]]:
+    attached = [{"file_name": name, "file_type": "txt", "extracted_content": content} for name, content in files]
+    message = {"uuid": "m", "sender": "human", "text": text, "content": [], "attachments": attached}
+    return [{"uuid": "k", "chat_messages": [message]}]
+
+
+def _gemini(contents: Any) -> dict[str, Any]:
+    answer = {"candidates": [{"content": {"parts": [{"text": "Here."}], "role": "model"}}]}
+    call = {"id": "o", "traceId": "t", "type": "GENERATION", "startTime": "2026-01-01T10:00:00.000Z"}
+    call |= {"input": {"model": "m", "contents": contents}, "output": answer}
+    trace = {"id": "t", "name": "n", "sessionId": "s", "timestamp": call["startTime"], "input": None, "output": None}
+    return {"trace": trace, "observations": [call | {"name": "n", "parentObservationId": None}]}
+
+
+def _webui(current: str | None, **more: Any) -> dict[str, Any]:
+    messages = {
+        "q": {"id": "q", "parentId": None, "role": "user", "content": "mount it?"},
+        "a": {"id": "a", "parentId": "q", "role": "assistant", "content": "so"},
+        **more,
+    }
+    return {"id": "w", "title": "t", "chat": {"history": {"currentId": current, "messages": messages}}}
+
+
+def _chatgpt(text: str) -> list[dict[str, Any]]:
+    content = {"content_type": "text", "parts": [text]}
+    node = {"id": "a", "parent": None, "message": {"author": {"role": "assistant"}, "content": content}}
+    return [{"conversation_id": "c", "current_node": "a", "create_time": 1, "mapping": {"a": node}}]
+
+
+def _mail(encoding: str, name: str, text: str) -> bytes:
+    head = "From a@example.org Mon Jan  5 10:01:00 2026\nFrom: a@example.org\nMessage-ID: <1@x>\n"
+    return f'{head}Content-Type: text/plain; charset="{name}"\n\n'.encode() + text.encode(encoding) + b"\n\n"
+
+
+def _meta(*messages: tuple[str, str], **names: str) -> dict[str, Any]:
+    speaker, time, text = names.get("speaker", "sender_name"), names.get("time", "timestamp_ms"), "content"
+    rows = [{speaker: who, time: 1700000009000 - place, text: content} for place, (who, content) in enumerate(messages)]
+    return {"participants": [], "messages": rows}
+
+
+_PASTE, _LEEDS = "compare these two lists", "Hi,\n\nFrom Leeds I wrote\nFrom: nobody: at all"
+_ENVELOPE = "From a@x.org Mon Jan  5 10:00:00 2026\nFrom: Ann <a@x.org>\nMessage-ID: <{}@x>\n\n"
+_UNANSWERED = {"o": {"id": "o", "content": "", "done": True}}
+
+# name of the file, content, and what is in it
+CASES: list[tuple[str, Any, Talks]] = [
+    # text in a newer or second field
+    (
+        "d.json",
+        _slack(text="", blocks=[{"type": "header", "text": {"text": "Down"}}]),
+        [[("app", "Down")]],
+    ),
+    ("d.json", _slack(text="", blocks=_rich(_section("it ", "broke"))), [[("app", "it broke")]]),
+    (
+        "d.json",
+        _slack(blocks=_rich({"type": "rich_text_list", "elements": [_section("one"), _section("two")]})),
+        [[("app", "one\ntwo")]],
+    ),
+    (
+        "d.json",
+        _slack(text="", blocks=[{"type": "section", "fields": [{"text": "Name"}, {"text": "Kim"}]}]),
+        [[("app", "Name\nKim")]],
+    ),
+    (
+        "d.json",
+        _slack(text="", attachments=[{"pretext": "Alert", "fields": [{"title": "disk", "value": "full"}]}]),
+        [[("app", "Alert\ndisk\nfull")]],
+    ),
+    ("d.json", _slack(text="own", blocks=_rich(_section("other"))), [[("app", "own")]]),
+    ("d.json", _discord(forwardedMessage={"content": "restart it"}), [[("ann", "restart it")]]),
+    ("d.json", _discord(embeds=[{"title": "CI", "description": "build failed"}]), [[("ann", "build failed")]]),
+    ("conversations.json", _claude("", ("", _PASTE)), [[("user", _PASTE)]]),
+    ("conversations.json", _claude("please", ("paste.txt", _PASTE)), [[("user", f"please\n\n{_PASTE}")]]),
+    ("conversations.json", _claude("please", ("plan.pdf", "chapter 1")), [[("user", "please")]]),
+    *(
+        ("trace.json", _gemini(contents), [[("user", "Where is it?"), ("assistant", "Here.")]])
+        for contents in (
+            "Where is it?",
+            ["Where is it?"],
+            {"parts": [{"text": "Where is it?"}]},
+            [{"parts": [{"text": "Where is it?"}]}],
+            [{"text": "Where is it?"}],
+        )
+    ),
+    # bytes and characters
+    *(
+        ("in.mbox", _mail(encoding, name, text), [[("a@example.org", text)]])
+        for encoding, name, text in (
+            ("iso-8859-8", "iso-8859-8-i", "שלום לכולם"),
+            ("cp850", "cp-850", "Grüße aus Köln"),
+            ("cp1252", "", "Grüße aus Köln, schöne Tage"),
+            ("cp1252", "unknown", "Grüße aus Köln, schöne Tage"),
+            ("cp1251", "x-cp1251", "Где мой заказ?"),
+            ("utf-8", "klingon", "Grüße aus Köln 🙂"),
+            ("cp1252", "us-ascii", "Grüße aus Köln, schöne Tage"),
+        )
+    ),
+    ("message_1.json", _meta(("Zo\u00c3\u00ab", "ok \u00f0\u009f\u0091\u008d")), [[("Zoë", "ok 👍")]]),
+    ("message_1.json", _meta(("Zoë", "Ã bientôt — déjà"), ("B", "é")), [[("B", "é"), ("Zoë", "Ã bientôt — déjà")]]),
+    ("c.jsonl", '{"messages": [{"role": "user", "content": "hi \\ud83d"}]}\n', [[("user", "hi �")]]),
+    ("conversations.json", _chatgpt("Shut. \ue200cite\ue202turn0search1\ue201 Ask."), [[("assistant", "Shut. Ask.")]]),
+    ("conversations.json", _chatgpt('At \ue200entity\ue202["city","Oslo"]\ue201!'), [[("assistant", "At Oslo!")]]),
+    ("conversations.json", _chatgpt("\ue203Open\ue204 \ue200filecite\ue202f1\ue201."), [[("assistant", "Open.")]]),
+    # separators and boundaries
+    ("t.csv", "sep=;\nconversation_id;role;content\n1;user;a, b\n", [[("user", "a, b")]]),
+    ("t.csv", '"sep=|"\r\nconversation_id|role|content\r\n1|user|a;b,c\r\n', [[("user", "a;b,c")]]),
+    ("t.csv", "\ufeffsep=,\nconversation_id,role,content\n1,user,a\n", [[("user", "a")]]),
+    ("in.mbox", f"{_ENVELOPE.format(1)}{_LEEDS}\n\n{_ENVELOPE.format(2)}Yes\n", [[("Ann", _LEEDS)], [("Ann", "Yes")]]),
+    ("in.mbox", f"{_ENVELOPE.format(1)}>From here\n", [[("Ann", "From here")]]),
+    (
+        "a.vtt",
+        "WEBVTT\n\n00:01.000 --> 00:02.000\n\nhello\n\n00:03.000 --> 00:04.000\n\n\n2\n00:05.000 --> 00:06.000\nyes\n",
+        [[("speaker", "hello"), ("speaker", "yes")]],
+    ),
+    (
+        "a.vtt",
+        "WEBVTT\n\n00:01.000 --> 00:02.000\none<00:01.500><c> two</c>\n\n00:02.000 --> 00:02.010\none two\n \n\n"
+        "00:02.010 --> 00:04.000\none two\nthree\n\n00:04.000 --> 00:05.000\nthree\none two\n",
+        [[("speaker", "one two"), ("speaker", "three"), ("speaker", "one two")]],
+    ),
+    (
+        "a.vtt",
+        "WEBVTT\n\n00:01.000 --> 00:02.000\n<v A>yes\n\n00:02.000 --> 00:03.000\n<v B>yes\n",
+        [[("A", "yes"), ("B", "yes")]],
+    ),
+    # one bad or accompanying element
+    *(
+        ("chats.json", [_webui(current, **more)], [[("user", "mount it?"), ("assistant", "so")]])
+        for current, more in (
+            ("o", _UNANSWERED),
+            ("o", {"o": {"id": "o", "parentId": "gone", "content": ""}}),
+            (None, {"s": "text"}),
+            ("gone", {"s": None}),
+        )
+    ),
+    ("chats.json", [_webui("e", e={"parentId": None, "role": "user", "content": "anew"})], [[("user", "anew")]]),
+]
+
+
+def test_every_text_of_the_cases_is_read(tmp_path: Path) -> None:
+    for number, (name, content, expected) in enumerate(CASES):
+        path = tmp_path / str(number) / name
+        if isinstance(content, bytes):
+            path.parent.mkdir()
+            path.write_bytes(content)
+        else:
+            write(path, content)
+        assert said(path) == expected, content
+
+
+# name, and what is in it, in order
+SHARED: dict[str, Talks] = {
+    "chatgpt-citations.json": [
+        [("user", "Is the museum open on Monday?"), ("assistant", "It is closed on Mondays. See City Museum.")]
+    ],
+    "claude-paste.json": [
+        [
+            ("user", "Please check whether this invoice total of 120 euros is right"),
+            ("assistant", "The total is right."),
+        ],
+        [("user", "How do I cancel my train ticket?")],
+    ],
+    "csv-sep-line.csv": [[("user", "hello"), ("agent", "hi")]],
+    "discord-forwarded.json": [
+        [("ann", "look at this"), ("ann", "the server is down, restart it please"), ("ben", "restarted")]
+    ],
+    "langfuse-gemini-string.json": [[("user", "Where is my parcel?"), ("assistant", "It arrives tomorrow.")]],
+    "lone-surrogate.jsonl": [
+        [("user", "great service �"), ("assistant", "thanks")],
+        [("user", "where is my order"), ("assistant", "on its way 🚚")],
+    ],
+    "mbox-from-in-body.mbox": [[("Ann", "Hello,\n\nFrom the shop in Leeds I bought a kettle, it is broken.")]],
+    "mbox-hebrew.mbox": [[("דנה", "שלום, איפה ההזמנה שלי?")]],
+    "messenger-mojibake.json": [
+        [
+            ("Zoë Novak", "Dobrý den, kde je moje objednávka 😠"),
+            ("Zoë Novak", ""),
+            ("Shop Prag", "Děkujeme, peníze jsou na cestě 👍"),
+        ]
+    ],
+    "open-webui-orphan.json": [[("user", "mount NFS?"), ("assistant", "mount -t nfs")], [("user", "hi")]],
+    "slack-text-in-blocks": [[("IT form", "My laptop does not start")]],
+    "telegram-left-chats.json": [
+        [("user9", "is the shop open?"), ("Shop", "Yes, see https://shop.example @ann")],
+        [("Zed", "bye")],
+    ],
+    "vtt-blank-after-timing.vtt": [[("Ben", "the invoice is wrong"), ("Anna", "Which one?")]],
+    "vtt-rollup.vtt": [[("speaker", "my router"), ("speaker", "is dead")]],
+}
+
+
+@pytest.fixture(scope="module")
+def shared() -> Path:
+    data = os.environ.get("TURNLENS_DATA")
+    folder = Path(data).parent / "cases" if data else None
+    if folder is None or not folder.is_dir():
+        pytest.skip("the folder `cases` beside $TURNLENS_DATA is not there")
+    return folder
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_shared_cases_are_read_whole(shared: Path, name: str) -> None:
+    assert said(shared / name) == SHARED[name]
