@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense, Normalize
 from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding
 from torch import Tensor
+from transformers import PreTrainedModel
 from typer.testing import CliRunner
 
 import turnlens
@@ -116,7 +119,7 @@ DAMAGED: dict[str, tuple[Damage, str]] = {
     "no tokenizer": (without_tokenizer, "its tokenizer has no words"),
     "tokenizer of another model": (
         vocabulary(lambda all_: all_ | {f"w{row}": row for row in range(100, 300)}),
-        "tokens",
+        "its tokenizer has 280 words",
     ),
     "shuffled tokenizer": (vocabulary(shuffled), "1 file (tokenizer.json) is changed since it was saved"),
 }
@@ -228,3 +231,30 @@ def test_intact_models_of_all_kinds_load(tiny_encoder_path: Path, tmp_path: Path
         encoder.save_pretrained(str(tmp_path / f"{row}"), create_model_card=False)
         loaded = turnlens.load_encoder(tmp_path / f"{row}", device="cpu")
         np.testing.assert_array_equal(loaded.encode(["my card"]), encoder.encode(["my card"]))
+
+
+def test_other_modules_than_transformers_are_checked(tiny_encoder_path: Path, tmp_path: Path) -> None:
+    stock = SentenceTransformer(str(tiny_encoder_path), device="cpu")
+    dense, tokenizer = Dense(32, 8), stock.tokenizer.backend_tokenizer
+    static, small = StaticEmbedding(tokenizer, embedding_dim=8), StaticEmbedding(tokenizer, torch.zeros(10, 8))
+    with torch.no_grad():
+        dense.linear.weight[0, 0] = float("nan")
+        static.embedding.weight[3, 0] = float("inf")
+    for modules, told in (
+        ([stock[0], Pooling(32, "mean"), dense], "1 tensor (2.linear.weight) is not finite"),
+        ([static], "1 tensor (0.embedding.weight) is not finite"),
+        ([small], "words, its table of them 10 rows"),
+    ):
+        SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(tmp_path), create_model_card=False)
+        with pytest.raises(ValueError, match=re.escape(told)):
+            turnlens.load_encoder(tmp_path, device="cpu")
+
+
+def test_encoders_may_be_loaded_by_several_threads(tiny_encoder_path: Path) -> None:
+    load = PreTrainedModel.from_pretrained
+    with ThreadPoolExecutor(4) as pool:
+        loaded = list(
+            pool.map(lambda _: turnlens.load_encoder(tiny_encoder_path, device="cpu").encode("card"), range(4))
+        )
+    assert all(np.array_equal(vector, loaded[0]) for vector in loaded)
+    assert PreTrainedModel.from_pretrained == load  # what the check puts in its place is taken back

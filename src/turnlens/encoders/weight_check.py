@@ -1,37 +1,32 @@
 """Checks of an encoder when it is loaded: a damaged one gives vectors, too, but they mean nothing.
 
-`ConversationEncoder` does this for all that load one by its name, so there is one rule for Python, commands, stores and
-the service. What turnlens saves has checksums of its files. Models of others have none; their weights are compared with
-what their ``config.json`` describes.
+`ConversationEncoder` calls them for Python, commands, stores and the service. What turnlens saves has checksums of its
+files. Models of others have none: their weights are compared with what their ``config.json`` describes.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from transformers import PretrainedConfig, PreTrainedModel
+from sentence_transformers import SentenceTransformer
+from tokenizers import Tokenizer
+from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from turnlens.encoders.shipped.delta import file_checksum
 
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
-
 CHECKSUMS_FILE = "checksums.json"
 _CHECKED = (".safetensors", ".json", ".txt", ".model", ".jinja")  # weights, settings, tokenizers
-# A training writes the others after the encoder, in checkpoints over those of before.
-_UNCHECKED = (CHECKSUMS_FILE, "training.json", "trainer_state.json", "loss.safetensors")
+_UNCHECKED = (CHECKSUMS_FILE, "training.json", "trainer_state.json", "loss.safetensors")  # a training writes them later
 _ADVICE = "Copy, download or train it again"
 _MOST_LAYERS = 1000  # ten times the deepest in use; a layer takes a millisecond to build
 _SIZES = ("_size", "_embeddings", "_positions", "_dim", "d_model", "d_ff", "n_embd")
 _SMALL = 2**26  # numbers, which any machine holds
-_NAMED = 3
 _LOCK = threading.Lock()
 
 
@@ -95,7 +90,7 @@ def _check_files(folder: Path, name: str) -> None:
         raise _refused(name, problem, f"{_ADVICE}, or delete {CHECKSUMS_FILE} if you changed it on purpose")
 
 
-def _check_settings(config: Any, path: str | os.PathLike[str], name: str) -> None:
+def _check_settings(config: Any, path: Any, name: str) -> None:
     """Refuse sizes that take minutes or all memory to build before it shows that no weights are there for them."""
     if not isinstance(config, PretrainedConfig):
         return
@@ -106,16 +101,16 @@ def _check_settings(config: Any, path: str | os.PathLike[str], name: str) -> Non
         limits |= dict.fromkeys(_SIZES, (4 * held + _SMALL) // width)
     for key, value in text.to_dict().items():
         limit = next((limits[word] for word in limits if word in key), None)
-        if type(value) is int and limit is not None and value > limit:
+        if limit is not None and type(value) is int and value > limit:
             raise _refused(name, f"{key} in its config.json is {value:,}, expected at most {limit:,}")
 
 
 def _check_report(model: PreTrainedModel, report: dict[str, Any], name: str) -> None:
     parts = {part for part, _ in model.named_children()} - {"pooler"}
-    prefix = f"{model.base_model_prefix}."
     # Sentence vectors do not pass through poolers, nor through heads of other tasks, which are outside of these parts.
     missing = [key for key in report["missing_keys"] if "pooler" not in key.split(".")]
-    unexpected = [key for key in report["unexpected_keys"] if key.removeprefix(prefix).split(".")[0] in parts]
+    inside = ((key, key.removeprefix(f"{model.base_model_prefix}.")) for key in report["unexpected_keys"])
+    unexpected = [key for key, place in inside if place.split(".")[0] in parts]
     shapes = [f"{key} {tuple(got)} for {tuple(expected)}" for key, got, expected in report["mismatched_keys"]]
     other = "not described by its config.json", "of another shape than in its config.json"
     told = (missing, "missing"), (unexpected, other[0]), (shapes, other[1])
@@ -134,19 +129,20 @@ def _check_finite(encoder: SentenceTransformer, name: str) -> None:
 
 
 def _check_tokenizer(encoder: SentenceTransformer, name: str) -> None:
-    transformer: Any = encoder.transformers_model
-    tokenizer: Any = getattr(encoder, "tokenizer", None)
-    if transformer is None or not hasattr(tokenizer, "all_special_ids"):
-        return
-    if len(tokenizer) <= len(tokenizer.all_special_ids):
-        raise _refused(name, "its tokenizer has no words, expected tokenizer.json or another vocabulary beside it")
-    rows = transformer.get_input_embeddings().weight.shape[0]
-    if tokenizer.vocab_size > rows:
-        raise _refused(name, f"its tokenizer has {tokenizer.vocab_size:,} tokens, its table of words {rows:,}")
+    transformer, tokenizer = encoder.transformers_model, getattr(encoder, "tokenizer", None)
+    words, rows = 0, None
+    if isinstance(tokenizer, PreTrainedTokenizerBase) and transformer is not None:
+        words, rows = tokenizer.vocab_size, getattr(transformer.config.get_text_config(), "vocab_size", None)
+        if len(tokenizer) <= len(tokenizer.all_special_ids):
+            raise _refused(name, "its tokenizer has no words, expected tokenizer.json or another vocabulary beside it")
+    elif isinstance(tokenizer, Tokenizer):  # of a static encoder
+        words, rows = tokenizer.get_vocab_size(False), getattr(encoder[0], "num_embeddings", None)
+    if isinstance(rows, int) and words > rows:
+        raise _refused(name, f"its tokenizer has {words:,} words, its table of them {rows:,} rows")
 
 
 def _listed(names: Collection[str], noun: str = "file") -> str:
-    first = ", ".join(sorted(names)[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+    first = ", ".join(sorted(names)[:3]) + (", …" if len(names) > 3 else "")
     return f"{len(names)} {noun}{'s' if len(names) > 1 else ''} ({first}) {'are' if len(names) > 1 else 'is'}"
 
 
