@@ -23,6 +23,7 @@ from turnlens.formats.format import Format
 from turnlens.formats.joined_files import joined_logs
 from turnlens.formats.row_checker import RowChecker
 from turnlens.formats.source_file import Source
+from turnlens.formats.unread_text import UnreadText
 
 _log = logging.getLogger("turnlens")
 _PROBLEMS_KEPT = 20
@@ -131,7 +132,7 @@ def _rows(
     chosen, redaction = chosen or options.format_of(source), options.redaction
     name = redaction.identifier(name) if redaction is not None else name
     _log.info("reading %s as %s", source.name, chosen.name)
-    is_empty = True
+    is_empty, unread = True, UnreadText(chosen.passed_over)
     for number, raw in _records(chosen, source):
         is_empty = False
         try:
@@ -143,12 +144,14 @@ def _rows(
             problem = redaction.text(str(bad)) if redaction is not None else str(bad)  # it is kept, and quotes the data
             skipped.add(BadRowError(source.place(bad.number or number), problem))
         else:
+            unread.add(raw, row)
             for row in rows:
                 skipped.kept += 1
                 yield redaction.conversation(row) if redaction is not None else row
         source.tick()
     if is_empty:
         raise ConversationError(source.name, f"the file is empty; expected {chosen.layout}")
+    unread.report(source.name)
 
 
 def nothing_left(files: Sequence[str | Path], skipped: SkippedRows) -> ConversationError:

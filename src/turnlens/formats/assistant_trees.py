@@ -234,6 +234,7 @@ CHATGPT = Format(
     records=Source.records,
     convert=_chatgpt,
     matches=_is_chatgpt,
+    passed_over=frozenset({"user_profile", "user_instructions", "user_context_message_data"}),
 )
 CLAUDE = Format(
     name="claude",

@@ -50,6 +50,7 @@ class Format:
         matches: Whether a file that begins like this has this format.
         sidecars: Sidecar files without conversations: patterns of their names in lower case, and their content.
             Known names only: any other file is most likely a mistake, which should be an error.
+        passed_over: Names of fields whose text is no part of a conversation, such as definitions of tools.
         spans_files: Whether conversations continue from file to file, so that files read together are one log.
 
     Example:
@@ -65,4 +66,5 @@ class Format:
     convert: Callable[[Any, Source], dict[str, Any] | None]
     matches: Callable[[Head], bool]
     sidecars: Mapping[str, str] = field(default_factory=dict)
+    passed_over: frozenset[str] = frozenset()
     spans_files: bool = False

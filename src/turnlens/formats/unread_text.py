@@ -1,0 +1,99 @@
+"""Text that a format passes over, although the message that holds it is read as empty.
+
+Products add fields; a reader that does not know one of them must not be silent. A field counts as not read if nothing
+from it is in any message or label of the file.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from typing import Any
+
+from turnlens.formats.bad_input import BadRow, parse_value
+from turnlens.formats.text_encoding import without_mojibake
+
+_SOME_WORDS = re.compile(r"\S*[^\W\d]\S*\s+\S*[^\W\d]\S*\s+\S|[\u3040-\ud7ff]{6}")
+_MARKUP = re.compile(r"<[^<>]*>|&\w+;")  # a text may stand in another field as HTML
+_NO_LETTERS = re.compile(r"[\W_]+")
+_RECORDS_LOOKED_AT = 100  # whatever is read from them; products fill their fields in much the same way in a file
+Path = tuple[str, ...]
+
+
+class UnreadText:
+    """Counts messages of one file that are read as empty, by the field in which they hold text.
+
+    Args:
+        passed_over: Names of fields that the format leaves out on purpose.
+
+    Example:
+        >>> unread = UnreadText()
+        >>> unread.add([{"text": "", "blocks": "my laptop does not start"}], {"messages": [{"content": ""}]})
+        >>> unread.fields()
+        {'blocks': 1}
+    """
+
+    def __init__(self, passed_over: Collection[str] = ()) -> None:
+        self._passed_over = frozenset(passed_over)
+        self._read: set[Path] = set()
+        self._records = 0
+        self._unread: Counter[Path] = Counter()
+
+    def add(self, raw: Any, row: dict[str, Any] | None) -> None:
+        """Compare a record with the conversation read from it, if that has a message without text."""
+        self._records += 1
+        is_whole = row is not None and all(message["content"] for message in row["messages"])
+        if is_whole and self._records > _RECORDS_LOOKED_AT:
+            return
+        with suppress(BadRow, RecursionError):
+            messages = row["messages"] if row is not None else ()
+            contents = {_letters(message["content"]) for message in messages} - {""}
+            everything = "\n".join({_letters(text) for _, text in _texts(row) if _SOME_WORDS.search(text)})
+            for message in _messages(parse_value(raw)):
+                texts = {path: (text, _letters(text)) for path, text in _texts(message)}
+                long = {path: letters for path, (text, letters) in texts.items() if _SOME_WORDS.search(text)}
+                known = [path for path, letters in long.items() if letters in everything]
+                # what stands in several fields is read from the outermost
+                self._read.update(sorted(known, key=len)[:1])
+                if not known and contents.isdisjoint(letters for _, letters in texts.values()):
+                    self._unread.update(path for path in long if self._passed_over.isdisjoint(path))
+
+    def fields(self) -> dict[str, int]:
+        """Return the number of messages by the field that is not read."""
+        return {".".join(path): count for path, count in self._unread.items() if path not in self._read}
+
+    def report(self, place: str) -> None:
+        """Log a line for each field, if there are any."""
+        for field, count in self.fields().items():
+            log = logging.getLogger("turnlens")
+            log.warning("%s: %s messages without text hold text in `%s`, which is not read", place, f"{count:,}", field)
+
+
+def _messages(value: Any) -> Iterator[dict[str, Any]]:
+    """The objects in the outermost lists of a record, or in objects of nothing but objects."""
+    values = list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, list | tuple) else []
+    is_list = not isinstance(value, dict) or (len(values) > 1 and all(isinstance(item, dict) for item in values))
+    for item in values:
+        if is_list and isinstance(item, dict):
+            yield item
+        else:
+            yield from _messages(item)
+
+
+def _texts(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """The texts in a value, with the names that lead to them."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield from _texts(item, (*path, str(name)))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item, path)
+
+
+def _letters(text: str) -> str:
+    return _NO_LETTERS.sub("", _MARKUP.sub("", without_mojibake(text)))
