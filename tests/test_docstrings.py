@@ -11,10 +11,15 @@ import pytest
 import turnlens
 
 SOURCE = Path(turnlens.__file__).parent
-WITH_EXAMPLES = [path for path in sorted(SOURCE.rglob("*.py")) if ">>> " in path.read_text(encoding="utf-8")]
+SLOW = {"page/explorer.py"}  # it explores a corpus
+WITH_EXAMPLES = [
+    pytest.param(path, id=(name := path.relative_to(SOURCE).as_posix()), marks=[pytest.mark.slow] * (name in SLOW))
+    for path in sorted(SOURCE.rglob("*.py"))
+    if ">>> " in path.read_text(encoding="utf-8")
+]
 
 
-@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: path.relative_to(SOURCE).as_posix())
+@pytest.mark.parametrize("path", WITH_EXAMPLES)
 def test_examples_give_what_they_show(
     path: Path, tmp_path: Path, tiny_encoder_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

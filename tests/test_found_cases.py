@@ -21,6 +21,7 @@ def test_what_was_found_stays_mended(path: Path) -> None:
     TARGETS[target].check(Input("/".join(name), path.read_bytes(), format))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
 def test_every_target_takes_its_inputs(name: str) -> None:
     if name in ("request", "values"):

@@ -321,6 +321,7 @@ def test_reindexing_moves_to_another_encoder(store, conversations, tiny_encoder_
     assert places(store) == texts(conversations)
 
 
+@pytest.mark.slow
 def test_reindexing_goes_on_after_a_kill(store, conversations, tiny_encoder_path, monkeypatch) -> None:
     monkeypatch.setattr(batches, "_CONVERSATIONS_IN_BATCH", 1)
     other = turnlens.load_encoder(tiny_encoder_path, device="cpu")
@@ -346,6 +347,7 @@ def test_reindexing_goes_on_after_a_kill(store, conversations, tiny_encoder_path
     assert places(store) == texts(row for row in conversations if row["id"] != "talk-0")
 
 
+@pytest.mark.slow
 def test_many_small_commits_are_tidied_up(tmp_path: Path, tiny_encoder, monkeypatch) -> None:
     monkeypatch.setattr(indexes, "_COMMITS_UNTIL_TIDY", 4)
     store = ConversationStore.open(tmp_path / "talks", encoder=tiny_encoder)
@@ -357,6 +359,7 @@ def test_many_small_commits_are_tidied_up(tmp_path: Path, tiny_encoder, monkeypa
     assert len(list((store.path / "v1" / "messages.lance" / "data").iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_adding_many_writes_each_message_few_times(tmp_path: Path, tiny_encoder, monkeypatch) -> None:
     monkeypatch.setattr(batches, "_MESSAGES_IN_BATCH", 32)
     store = ConversationStore.open(tmp_path / "talks", encoder=tiny_encoder)
@@ -405,6 +408,7 @@ def test_an_index_is_built_where_it_pays(filled, tiny_encoder, monkeypatch) -> N
     np.testing.assert_allclose([hit.score for hit in first], sorted(users, reverse=True)[:50], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_indexes_grow_and_are_not_needed(filled, monkeypatch) -> None:
     monkeypatch.setattr(indexes, "SMALLEST_INDEXED", 50)
     rows = list(turnlens.sample_conversations(60))

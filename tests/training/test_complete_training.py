@@ -77,6 +77,7 @@ def same(encoder: turnlens.ConversationEncoder, weights: dict[str, torch.Tensor]
     return all(torch.equal(found[name], weight) for name, weight in weights.items())
 
 
+@pytest.mark.slow
 def test_the_default_gives_encoder_head_centre_and_figures(whole: Path, corpus: Dataset) -> None:
     trained = turnlens.load_encoder(whole)
     assert trained.reply_head is not None and set(trained.centre) == {"mean", "messages"}

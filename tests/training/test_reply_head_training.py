@@ -133,6 +133,7 @@ def test_vectors_that_are_already_there(tiny_encoder, corpus, tmp_path: Path) ->
         turnlens.train(path, method=RECIPE, encoder=other)
 
 
+@pytest.mark.slow
 def test_embedding_goes_on_where_it_was_cut_off(tiny_encoder_path, corpus, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("turnlens.encoders.embed._CONVERSATIONS_IN_PART", 10)
     original, calls = embed_messages, []

@@ -21,6 +21,7 @@ def talks() -> list[dict[str, object]]:
     return [{"messages": [{"role": role, "content": text} for role, text in row]} for row in rows]
 
 
+@pytest.mark.slow
 def test_it_learns_which_reply_follows(talks) -> None:
     state = torch.get_rng_state()
     model = ConveRT(SMALL).fit(talks)

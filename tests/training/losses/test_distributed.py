@@ -90,6 +90,7 @@ def work(rank: int, folder: str, encoder_path: str, rows: list) -> None:
     dist.destroy_process_group()
 
 
+@pytest.mark.slow
 def test_two_processes_equal_one_with_the_joined_batch(tmp_path, tiny_encoder_path, conversations, monkeypatch) -> None:
     rows = list(conversations)
     torch.multiprocessing.spawn(work, (str(tmp_path), str(tiny_encoder_path), rows), nprocs=2)
