@@ -44,7 +44,12 @@ UNREAD = [
     ),
     (
         "conversations.json",
-        [{"uuid": "k", "chat_messages": [{"sender": "human", "text": text, "notes": TEXT} for text in ("", TEXT)]}],
+        [
+            {
+                "uuid": "k",
+                "chat_messages": [{"sender": "human", "text": text, "notes": TEXT} for text in ("", "ok")],
+            }
+        ],
         ["1 messages without text hold text in `notes`"],
     ),
 ]

@@ -11,14 +11,19 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from turnlens.formats.bad_input import BadRow, parse_value
 from turnlens.formats.text_encoding import without_mojibake
 
-_SOME_WORDS = re.compile(r"\S*[^\W\d]\S*\s+\S*[^\W\d]\S*\s+\S|[\u3040-\ud7ff]{6}")
+_SCRIPT_WITHOUT_BLANKS = re.compile(r"[\u3040-\ud7ff]{6}")
+_FEW_WORDS = 2
+_LOOKED_AT = 2000  # letters of each text
 _MARKUP = re.compile(r"<[^<>]*>|&\w+;")  # a text may stand in another field as HTML
 _NO_LETTERS = re.compile(r"[\W_]+")
+_MESSAGES_LOOKED_AT = 1000  # of a record
+_MOST_LETTERS = 1 << 16  # of a conversation in which a text is looked for that is part of another
 _RECORDS_LOOKED_AT = 100  # whatever is read from them; products fill their fields in much the same way in a file
 Path = tuple[str, ...]
 
@@ -50,12 +55,13 @@ class UnreadText:
             return
         with suppress(BadRow, RecursionError):
             messages = row["messages"] if row is not None else ()
-            contents = {_letters(message["content"]) for message in messages} - {""}
-            everything = "\n".join({_letters(text) for _, text in _texts(row) if _SOME_WORDS.search(text)})
-            for message in _messages(parse_value(raw)):
+            contents = {_letters(message["content"][:_LOOKED_AT]) for message in messages} - {""}
+            read = {_letters(text) for _, text in _texts(row) if _has_words(text)}
+            everything = "\n".join(read)[:_MOST_LETTERS]
+            for message in islice(_messages(parse_value(raw)), _MESSAGES_LOOKED_AT):
                 texts = {path: (text, _letters(text)) for path, text in _texts(message)}
-                long = {path: letters for path, (text, letters) in texts.items() if _SOME_WORDS.search(text)}
-                known = [path for path, letters in long.items() if letters in everything]
+                long = {path: letters for path, (text, letters) in texts.items() if _has_words(text)}
+                known = [path for path, letters in long.items() if letters in read or letters in everything]
                 # what stands in several fields is read from the outermost
                 self._read.update(sorted(known, key=len)[:1])
                 if not known and contents.isdisjoint(letters for _, letters in texts.values()):
@@ -86,13 +92,18 @@ def _messages(value: Any) -> Iterator[dict[str, Any]]:
 def _texts(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
     """The texts in a value, with the names that lead to them."""
     if isinstance(value, str):
-        yield path, value
+        yield path, value[:_LOOKED_AT]
     elif isinstance(value, dict):
         for name, item in value.items():
             yield from _texts(item, (*path, str(name)))
     elif isinstance(value, list | tuple):
         for item in value:
             yield from _texts(item, path)
+
+
+def _has_words(text: str) -> bool:
+    words = [word for word in text.split() if any(map(str.isalpha, word))]
+    return len(words) > _FEW_WORDS or bool(_SCRIPT_WITHOUT_BLANKS.search(text))
 
 
 def _letters(text: str) -> str:
