@@ -183,8 +183,14 @@ class Model(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.received.append((self.path, body, self.headers.get("Authorization")))
         self.send_response(self.status)
+        if self.status // 100 == 3:
+            self.send_header("Location", "/elsewhere")
         self.end_headers()
         self.wfile.write(self.answer.encode())
+
+    def do_GET(self) -> None:
+        self.received.append((self.path, {}, self.headers.get("Authorization")))
+        self.send_error(404)
 
     def log_message(self, *args: Any) -> None:
         pass
@@ -219,14 +225,31 @@ def test_an_endpoint_that_says_nothing_leaves_the_phrases(served: tuple[str, typ
 
 
 @pytest.mark.parametrize(
-    ("status", "answer", "said"), [(500, "broken", "500: broken"), (200, "{}", "choices"), (200, "no", "cannot")]
+    ("status", "answer", "said"),
+    [
+        (500, "broken", "status 500$"),
+        (200, '{"error": "broken secret"}', "without choices"),
+        (200, "broken secret", "not answer in JSON"),
+        (200, "[" * 100_000, "not answer in JSON"),
+        (200, "[" + " " * 1_000_000 + "]", "more than 1,000,000 bytes"),
+    ],
 )
 def test_what_is_wrong_with_an_endpoint_is_said(
     served: tuple[str, type[Model]], status: int, answer: str, said: str
 ) -> None:
     url, handler = served
     handler.status, handler.answer = status, answer
-    with pytest.raises(ValueError, match=said):
-        Endpoint(url, "small")([["refund"]], [["text"]])
+    with pytest.raises(ValueError, match=said) as error:
+        Endpoint(url, "small", "secret")([["refund"]], [["text"]])
+    assert "broken" not in str(error.value) and "secret" not in str(error.value)
     with pytest.raises(ValueError, match="expected an address"):
         Endpoint("file:///etc/passwd", "small")
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_keys_and_texts_follow_no_redirect(served: tuple[str, type[Model]], status: int) -> None:
+    url, handler = served
+    handler.status = status
+    with pytest.raises(ValueError, match=f"status {status}; a redirect is not followed"):
+        Endpoint(url, "small", "secret")([["refund"]], [["text"]])
+    assert [path for path, _, _ in handler.received] == ["/v1/chat/completions"]

@@ -345,3 +345,21 @@ def test_a_store_of_another_encoder_is_refused(tiny_encoder, tmp_path: Path, cap
         with server.client() as client:
             assert client.get("/health/live").status_code == 503
             assert client.get("/v1/stores").status_code == 503
+
+
+def test_null_is_as_an_optional_field_not_given(serving: Running) -> None:
+    with serving.client() as client:
+        client.post("/v1/conversations", json={"conversations": [CARD, PIZZA]})
+        described = client.get("/openapi.json").json()
+        answered = []
+        for path, methods in described["paths"].items():
+            for content in methods.get("post", {}).get("requestBody", {}).get("content", {}).values():
+                schema = described["components"]["schemas"][content["schema"]["$ref"].rpartition("/")[2]]
+                optional = schema["properties"].keys() - set(schema.get("required", ()))
+                for example in schema["examples"] if optional else ():
+                    nulls = dict.fromkeys(optional - example.keys())
+                    address = path.replace("{store}", "talks")
+                    with_nulls, without = (client.post(address, json={**more, **example}) for more in (nulls, {}))
+                    assert with_nulls.status_code == without.status_code, (path, with_nulls.text)
+                    answered += [path] * (without.status_code == 200)
+    assert {"/v1/embeddings", "/v1/rerank", "/v1/search"} <= set(answered)

@@ -112,6 +112,10 @@ def test_deleted_conversations_are_no_examples(ask: Callable[..., Any], serving:
     assert left and gone not in {example["conversation"] for example in left}
 
 
+def test_null_is_as_an_optional_field_not_given(ask: Callable[..., Any]) -> None:
+    assert not ask("search", query="card", store="talks", limit=None, where=None).is_error
+
+
 MISTAKES: list[tuple[str, dict[str, Any], str]] = [
     ("search", {"query": "card"}, "say which store"),
     ("search", {"query": "card", "store": "talks", "limit": 0}, "limit"),

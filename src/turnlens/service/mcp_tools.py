@@ -11,7 +11,7 @@ from typing import Any, Literal
 import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 from pydantic_core import from_json, to_json
 from starlette.types import Receive, Scope, Send
 
@@ -19,6 +19,7 @@ import turnlens
 from turnlens.report.summary import read_summary
 from turnlens.service.keys import Key
 from turnlens.service.refusals import Refusal, invalid_request
+from turnlens.service.request_bodies import Fields
 from turnlens.service.routes.search import SearchRequest, search
 from turnlens.service.service import Service
 from turnlens.service.stores import OpenStore
@@ -29,10 +30,8 @@ _OF_TRENDS = ("group", "group_name", "kind", "conversations", "growth", "growth_
 _Kind = Literal["request", "message", "answer", "along the way"]
 
 
-class OfStore(BaseModel):
+class OfStore(Fields):
     """The parameters of all tools."""
-
-    model_config = ConfigDict(extra="forbid")
 
     store: str | None = Field(None, description="The name of the store; needed only if there are several")
 

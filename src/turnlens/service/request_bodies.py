@@ -16,6 +16,7 @@ from pydantic import (
     JsonValue,
     ValidationError,
     WithJsonSchema,
+    model_validator,
     with_config,
 )
 from pydantic_core import from_json
@@ -56,10 +57,22 @@ _MEANT = {
 }
 
 
-class Request(BaseModel):
-    """A request. An unknown field is an error, so that it is not silently ignored."""
+class Fields(BaseModel):
+    """The fields of a request. An unknown one is an error; null is as if an optional one were not given."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        optional = {name for name, field in cls.model_fields.items() if not field.is_required()}
+        return {name: given for name, given in value.items() if given is not None or name not in optional}
+
+
+class Request(Fields):
+    """A request to the served model."""
 
     model: str | None = Field(None, description="The name of the served model; may be left out")
 

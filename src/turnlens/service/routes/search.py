@@ -17,7 +17,7 @@ from turnlens.data.messages import Messages
 from turnlens.encoders.reply_model import ReplyModel, next_speaker
 from turnlens.service.authentication import key_of
 from turnlens.service.refusals import Refusal
-from turnlens.service.request_bodies import EXAMPLE, Conversation, Request, body_of
+from turnlens.service.request_bodies import EXAMPLE, Conversation, Fields, Request, body_of
 from turnlens.service.routes.conversations import StoreName, StoreOf
 from turnlens.service.service import Service, ServiceOf, with_contents
 
@@ -29,11 +29,10 @@ Limit = Annotated[int, Field(ge=1, le=_MOST, description="The number of hits to 
 Offset = Annotated[int, Field(ge=0, le=_MOST, description="The number of hits to skip, from the best on")]
 
 
-class SearchRequest(BaseModel):
+class SearchRequest(Fields):
     """A search: what for, and how."""
 
     model_config = ConfigDict(
-        extra="forbid",
         json_schema_extra={
             "examples": [{"query": "I lost my card", "mode": "hybrid", "where": "role = 'user'", "limit": 5}]
         },
@@ -208,10 +207,10 @@ async def _rank(
     return [{"text": texts[row], "score": float(scores[row])} for row in best]
 
 
-class LabelRequest(BaseModel):
+class LabelRequest(Fields):
     """A conversation whose messages are to be labelled."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"messages": EXAMPLE}]})
+    model_config = ConfigDict(json_schema_extra={"examples": [{"messages": EXAMPLE}]})
 
     messages: Conversation
 
