@@ -7,6 +7,7 @@ folder ``cases`` beside ``$TURNLENS_DATA`` holds further ones.
 from __future__ import annotations
 
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +189,30 @@ def test_every_text_of_the_cases_is_read(tmp_path: Path) -> None:
         assert said(path) == expected, content
 
 
+def test_ids_that_a_spreadsheet_rounded_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for number, (identifier, count) in enumerate(
+        {"1.06E+18": 1, "1,06499e+18": 1, "2E+17": 1, "1E5": 0, "106": 0}.items()
+    ):
+        caplog.clear()
+        rows = f'conversation_id,speaker,text\n"{identifier}",a,hi\n"{identifier}",b,yes\n'
+        read(write(tmp_path / str(number) / "t.csv", rows))
+        assert len(caplog.messages) == count
+        assert all("a spreadsheet rounded them" in message for message in caplog.messages)
+
+
+def test_what_lies_beside_parts_of_an_export_is_passed_over(tmp_path: Path) -> None:
+    files = {f"conversations-00{part}.json": _chatgpt(f"part {part}") for part in (0, 1)}
+    files["conversations-001.json"][0]["conversation_id"] = "d"
+    beside = {"export_manifest.json": {"version": 1}, "user.json": {"id": "u"}, "shared_conversations.json": []}
+    for name, content in {**files, **beside}.items():
+        write(tmp_path / "export" / name, content)
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as packed:
+        for path in (tmp_path / "export").iterdir():
+            packed.write(path, path.name)
+    for path in (tmp_path / "export", tmp_path / "export.zip"):
+        assert said(path) == [[("assistant", "part 0")], [("assistant", "part 1")]]
+
+
 # name, and what is in it, in order
 SHARED: dict[str, Talks] = {
     "chatgpt-citations.json": [
@@ -236,6 +261,15 @@ def shared() -> Path:
     if folder is None or not folder.is_dir():
         pytest.skip("the folder `cases` beside $TURNLENS_DATA is not there")
     return folder
+
+
+def test_shared_export_in_parts_is_read(shared: Path) -> None:
+    assert [row["title"] for row in read(shared / "chatgpt-sharded")] == ["Sourdough", "Voice"]
+
+
+def test_shared_rounded_ids_are_told(shared: Path, caplog: pytest.LogCaptureFixture) -> None:
+    read(shared / "csv-rounded-ids.csv")
+    assert "such as 1.06499E+18: a spreadsheet rounded them" in caplog.text
 
 
 @pytest.mark.parametrize("name", SHARED)

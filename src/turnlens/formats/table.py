@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, nullcontext, suppress
@@ -49,6 +50,9 @@ _OF_NOTES = dict.fromkeys(("public", "is_public"), _NO) | dict.fromkeys(
 )
 
 
+_ROUNDED = re.compile(r"\d([.,]\d+)?E\+\d+", re.IGNORECASE)
+
+
 class Group(NamedTuple):
     """The rows of one conversation, in file order; for a row without an id, its number."""
 
@@ -61,7 +65,7 @@ class Group(NamedTuple):
 
 def records(source: Source, chosen: Columns = NO_COLUMNS) -> Iterator[tuple[int, Group | BadRow]]:
     """Conversations gathered from rows that may be scattered through the file, after the rows that are bad."""
-    columns, dates = None, DateOrder()
+    columns, dates, rounded = None, DateOrder(), None
     with closing(sqlite3.connect("")) as database:  # "" is a temporary file that SQLite removes
         database.execute("CREATE TABLE rows (conversation TEXT, number INTEGER, row TEXT)")
         for number, raw in any_records(source):
@@ -76,8 +80,11 @@ def records(source: Source, chosen: Columns = NO_COLUMNS) -> Iterator[tuple[int,
             for message in messages:
                 text = json.dumps(message[1:], default=str)
                 database.execute("INSERT INTO rows VALUES (?, ?, ?)", (json.dumps(conversation), number, text))
+            if rounded is None and _ROUNDED.fullmatch(str(conversation)):
+                rounded = conversation
         if columns is None:
             return
+        _report_rounded(source, columns, rounded)
         _report_unclear_dates(source, dates)
         message_labels = frozenset().union(*(_changing(rows) for _, rows in _groups(database)))
         for conversation, rows in _groups(database):
@@ -126,6 +133,17 @@ def _report_unclear_dates(source: Source, dates: DateOrder) -> None:
     if dates.is_unclear:
         log = logging.getLogger("turnlens")
         log.warning("%s: dates such as %s are read as month, day, year; write 2024-05-31", source.name, dates.example)
+
+
+def _report_rounded(source: Source, columns: Columns, example: str | int | None) -> None:
+    if example is not None:
+        problem = "a spreadsheet rounded them, so that different conversations have one id; export the table anew from"
+        log = logging.getLogger("turnlens")
+        log.warning(
+            "%s: ids in %r such as %s: %s where it was made, and do not save it in a spreadsheet, or only with this "
+            "column as text",
+            *(source.name, columns.conversation, example, problem),
+        )
 
 
 def _groups(database: sqlite3.Connection) -> Iterator[tuple[str | int, list[RawMessage]]]:
