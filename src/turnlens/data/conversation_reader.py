@@ -185,7 +185,8 @@ def _records(chosen: Format, source: Source) -> Iterator[tuple[int, Any]]:
     except _CLEAR_ERRORS:
         raise
     except OTHER_LAYOUT as error:
-        problem = f"unexpected layout ({error}); the format {chosen.name!r} expects {chosen.layout}"
+        missing = f" (missing: {error})" if isinstance(error, KeyError) else ""
+        problem = f"unexpected layout{missing}; the format {chosen.name!r} expects {chosen.layout}"
         raise ConversationError(source.name, problem) from None
 
 

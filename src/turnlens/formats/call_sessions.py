@@ -77,7 +77,8 @@ def each_call(
 
 
 def _bad(problem: Exception, layout: str) -> BadRow:
-    return problem if isinstance(problem, BadRow) else BadRow(f"unexpected layout ({problem}); expected {layout}")
+    missing = f" (missing: {problem})" if isinstance(problem, KeyError) else ""
+    return problem if isinstance(problem, BadRow) else BadRow(f"unexpected layout{missing}; expected {layout}")
 
 
 def exchange(messages: Messages, answer: dict[str, Any] | None, time: str | None) -> Messages:
