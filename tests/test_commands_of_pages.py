@@ -12,6 +12,7 @@ import re
 import shlex
 import shutil
 import string
+import tomllib
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -116,9 +117,13 @@ def check_values(context: click.Context) -> None:
             for stage in method.stages:
                 resolve_stage(stage, **settings_it_has(stage, settings))
     elif name == "train":
-        of_run = ("preset", "validation", "task", "label", "conversation_label", "max_queries")
+        of_run = ("preset", "workers", "validation", "task", "label", "conversation_label", "max_queries")
         preset, *_ = [settings.pop(setting, None) for setting in of_run]
-        get_recipe(given["method"] or DEFAULT_METHOD, settings=settings, preset=preset)
+        method = given["method"] or DEFAULT_METHOD
+        if method.endswith(".toml"):
+            settings = tomllib.loads(Path(method).read_text(encoding="utf-8")) | settings
+            method = settings.pop("method")
+        get_recipe(method, settings=settings, preset=preset)
     for task in given.get("tasks") or []:
         find_task(task)
 

@@ -15,8 +15,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from sklearn.feature_extraction.text import CountVectorizer
 
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
 
@@ -78,6 +76,8 @@ def phrases_in(texts: Sequence[str]) -> tuple[Any, list[str]]:
     Raises:
         ValueError: No text has any word.
     """
+    from sklearn.feature_extraction.text import CountVectorizer  # takes long to load
+
     vectorizer = CountVectorizer(analyzer=phrases_of_text, binary=True, max_features=_MOST_PHRASES, dtype=np.float32)
     return vectorizer.fit_transform(texts), vectorizer.get_feature_names_out().tolist()
 
@@ -101,6 +101,8 @@ def name_phrases(
         vectors: The vectors of the texts, of length 1 (n, dim); without them, only words are counted.
         counted: Counts phrases, such as a cached `phrases_in` where the same texts have several groupings.
     """
+    from scipy import sparse  # takes long to load
+
     groups = int(np.max(labels, initial=-1)) + 1
     kept = np.flatnonzero(labels >= 0)
     try:
