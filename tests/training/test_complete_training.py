@@ -232,6 +232,7 @@ def test_one_speaker_conversations_learn_from_context_alone(tiny_encoder, corpus
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_noise")
 def test_later_steps_get_projected_vectors(tiny_encoder, corpus, monkeypatch) -> None:
     project, projected = FitProjection.__call__, []
 
