@@ -118,8 +118,7 @@ def _telegram(raw: Any, source: Source) -> dict[str, Any] | None:
     chat = parse_record(raw)
     timed = []
     for message in chat["messages"]:
-        if not isinstance(message, dict):
-            raise BadRow(f"found {str(message)[:40]!r} as a message; expected an object with 'text'")
+        message = _object(message, "text")
         time, order = time_and_order(message.get("date_unixtime") or message.get("date"))
         row = _telegram_message(message, time)
         timed += [(time, order, row)] if row is not None else []
@@ -162,8 +161,7 @@ def _meta(raw: Any, source: Source) -> dict[str, Any] | None:
 
 
 def _meta_message(message: Any) -> tuple[float, dict[str, Any]]:
-    if not isinstance(message, dict):
-        raise BadRow(f"found {str(message)[:40]!r} as a message; expected an object with 'sender_name'")
+    message = _object(message, "sender_name")
     time, order = time_and_order(message.get("timestamp_ms") or message.get("timestamp"))
     speaker = message.get("sender_name") or message.get("senderName") or "unknown"
     share = message.get("share")
@@ -172,6 +170,12 @@ def _meta_message(message: Any) -> tuple[float, dict[str, Any]]:
     named = [f"file: {item.get('uri') or item.get('link')}" for item in files if isinstance(item, dict)]
     labels = {"time": time, "attachments": named or None}
     return order, {"role": without_mojibake(speaker), "content": without_mojibake(text), **labels}
+
+
+def _object(message: Any, key: str) -> dict[str, Any]:
+    if not isinstance(message, dict):
+        raise BadRow(f"found {str(message)[:40]!r} as a message; expected an object with {key!r}")
+    return message
 
 
 def _as_list(value: Any) -> list[Any]:

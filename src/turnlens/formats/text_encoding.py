@@ -103,12 +103,12 @@ def decoded(raw: bytes, encoding: str | None, place: str) -> str:
 
 
 def _named(encoding: str) -> str | None:
-    """The name by which Python knows an encoding."""
+    """The name by which Python knows an encoding that any bytes can be read in."""
     plain = re.sub(r"^x-|[\s'\"]", "", encoding.lower())
     hebrew = re.sub(r"^(iso-?8859-[68])-[ie]$", r"\1", plain)  # with the direction of writing: RFC 1556
     for name in (plain, hebrew, re.sub(r"(?<=[a-z])[-_](?=\d)", "", plain), plain.replace("windows-", "cp")):
         with suppress(LookupError, ValueError):
-            "x".encode(name)
+            b"x\xff".decode(name, "replace")
             return name
     return None
 

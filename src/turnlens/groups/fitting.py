@@ -18,6 +18,7 @@ from math import log, log2
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from turnlens._utils.vectors import FloatArray, IntArray, unit_vectors
 from turnlens.groups.communities import by_size, coarser, communities, joined, merged, neighbour_graph
@@ -154,8 +155,6 @@ def closeness(vectors: FloatArray, labels: IntArray) -> float:
 
 def _sums(vectors: FloatArray, labels: IntArray) -> FloatArray:
     """The sum of the vectors of each group (groups, dim); a label of -1 is no group."""
-    from scipy import sparse  # takes long to load
-
     inside = np.flatnonzero(labels >= 0)
     members = sparse.csr_matrix(
         (np.ones(len(inside), np.float32), (labels[inside], inside)), (_count(labels), len(labels))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
 
@@ -53,8 +54,6 @@ def members_of(vectors: FloatArray, groups: IntArray, texts: Sequence[str]) -> d
 
 def _with_centroids(vectors: FloatArray, places: IntArray, groups: int) -> FloatArray:
     """The inner product of each vector with the sum of the vectors in its group (n,)."""
-    from scipy import sparse  # takes long to load
-
     sums = np.zeros((groups, vectors.shape[1]))
     blocks = [slice(start, start + _ROWS_AT_ONCE) for start in range(0, len(vectors), _ROWS_AT_ONCE)]
     for block in blocks:

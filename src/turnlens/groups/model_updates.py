@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
 from turnlens.groups.fitting import Fitted, fit_parts
@@ -225,8 +226,6 @@ def match_groups(
         centroids: The centroids of the new groups (groups, dim).
         former_centroids: The centroids of the former groups, of length 1, by id.
     """
-    from scipy.optimize import linear_sum_assignment  # takes long to load
-
     matched = _by_overlap(labels, former, len(centroids))
     free = [group for group in range(len(centroids)) if group not in matched]
     left = [id for id in former_centroids if id not in matched.values()]
@@ -240,8 +239,6 @@ def match_groups(
 
 
 def _by_overlap(labels: IntArray, former: IntArray, groups: int) -> dict[int, int]:
-    from scipy.optimize import linear_sum_assignment  # takes long to load
-
     both = (labels >= 0) & (former >= 0)
     ids = np.unique(former[both])
     if not len(ids):
