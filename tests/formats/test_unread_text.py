@@ -9,6 +9,7 @@ import pytest
 
 from format_cases import read, write
 from samples import SAMPLES, lines, write_slack_export
+from turnlens.data.conversations import read_conversations
 
 TEXT = "the server in room two does not start"
 
@@ -59,3 +60,9 @@ def test_fields_that_hold_unread_text_are_named(tmp_path: Path, caplog: pytest.L
     for number, (name, content, expected) in enumerate(UNREAD):
         path = write(tmp_path / str(number) / name, content)
         assert unread(path, caplog) == [f"{problem}, which is not read" for problem in expected], content
+
+
+def test_names_of_unread_fields_are_redacted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    read_conversations(write(tmp_path / "d.json", _slack(**{"ann@example.org": TEXT})), redact="emails")
+    (told,) = [message for message in caplog.messages if message.endswith("which is not read")]
+    assert "hold text in `[email]`" in told

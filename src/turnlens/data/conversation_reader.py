@@ -131,6 +131,7 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     chosen, redaction = chosen or options.format_of(source), options.redaction
     name = redaction.identifier(name) if redaction is not None else name
+    told = redaction.text if redaction is not None else str  # problems are kept, and quote the data
     _log.info("reading %s as %s", source.name, chosen.name)
     is_empty, unread = True, UnreadText(chosen.passed_over)
     for number, raw in _records(chosen, source):
@@ -141,8 +142,7 @@ def _rows(
             row = None if converted is None else checker.check(converted, default_id)
             rows = [] if row is None else [row] if options.split_by is None else list(parts_of(row, options.split_by))
         except BadRow as bad:
-            problem = redaction.text(str(bad)) if redaction is not None else str(bad)  # it is kept, and quotes the data
-            skipped.add(BadRowError(source.place(bad.number or number), problem))
+            skipped.add(BadRowError(source.place(bad.number or number), told(str(bad))))
         else:
             unread.add(raw, row)
             for row in rows:
@@ -151,7 +151,7 @@ def _rows(
         source.tick()
     if is_empty:
         raise ConversationError(source.name, f"the file is empty; expected {chosen.layout}")
-    unread.report(source.name)
+    unread.report(source.name, told)
 
 
 def nothing_left(files: Sequence[str | Path], skipped: SkippedRows) -> ConversationError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -71,11 +71,12 @@ class UnreadText:
         """Return the number of messages by the field that is not read."""
         return {".".join(path): count for path, count in self._unread.items() if path not in self._read}
 
-    def report(self, place: str) -> None:
-        """Log a line for each field, if there are any."""
+    def report(self, place: str, told: Callable[[str], str] = str) -> None:
+        """Log a line for each field, if there are any, with its name as ``told``."""
         for field, count in self.fields().items():
             log = logging.getLogger("turnlens")
-            log.warning("%s: %s messages without text hold text in `%s`, which is not read", place, f"{count:,}", field)
+            problem = f"{count:,} messages without text hold text in `{told(field)}`, which is not read"
+            log.warning("%s: %s", place, problem)
 
 
 def _messages(value: Any) -> Iterator[dict[str, Any]]:
