@@ -84,6 +84,7 @@ print({"numpy", *HEAVY} & sys.modules.keys())
         ("label", "nowhere.jsonl", "--groups", "nowhere", "--output", "l.parquet"),
         ("cluster", "--store", "nowhere", "--output", "g.parquet"),
         ("explore", "nowhere.jsonl"),
+        ("papers", "bench", "triple", "--data-sets", "nope"),
     ],
     ids=" ".join,
 )

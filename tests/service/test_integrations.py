@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import turnlens
+from tests.cli.command_line import succeed
 from tests.test_commands_of_pages import ROOT, blocks_of
 
 pytest.importorskip("lancedb", reason="needs the extra store")
@@ -88,3 +89,32 @@ def test_tags_in_langfuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
             server.shutdown()  # also where langfuse is not installed; its thread would wait busily for ever
     (score,) = [body for path, body in sent if "score" in path or "score" in body]
     assert all(word in score for word in ("t1", "refund", "CATEGORICAL")) and "t2" not in score
+
+
+@pytest.fixture(scope="module")
+def exports(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that the page exports."""
+    pytest.importorskip("graspologic_native", reason="needs the extra explorer")
+    folder = tmp_path_factory.mktemp("exports")
+    store = folder / "talks"
+    turnlens.ConversationStore.create(store, turnlens.sample_conversations(60), encoder=tiny_encoder_path)
+    succeed("export", store, "--output", folder / "tags.parquet")
+    succeed("export", store, "--sample", 3, "--output", folder / "examples.jsonl")
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("package", ["duckdb", "polars"])
+def test_exports_are_read(package: str, exports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(exports)
+    reader = pytest.importorskip(package, reason=f"needs {package}, which no extra has")
+    if package == "polars":
+        requests = reader.read_parquet("tags.parquet").group_by("group_name").len("conversations")
+        talks = reader.read_ndjson("examples.jsonl").select("id", reader.col("messages").list.len())
+        rows = {"requests": requests.rows(), "talks": talks.rows()}
+    else:
+        counted = "select group_name, count(*) from 'tags.parquet' group by all"
+        rows = {"requests": reader.sql(counted).fetchall()}
+        rows["talks"] = reader.sql("select id, len(messages) from 'examples.jsonl'").fetchall()
+    assert sum(count for _, count in rows["requests"]) == 60
+    assert rows["talks"] and all(turns > 0 for _, turns in rows["talks"])

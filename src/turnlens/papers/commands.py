@@ -29,8 +29,8 @@ from turnlens.cli.options import (
 from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.reply import messages_to_continue, show_ranking
 from turnlens.cli.terminal import Application, quiet_transformers
+from turnlens.papers.experiments import DATA_SETS, check_data_sets
 
-SUITES = ("dialoguecse", "dial2vec", "triple")  # names alone, since the suites import slowly
 _LONGEST_GENERATED = 40  # tokens; kept short, since somebody is waiting
 DataPath = Annotated[Path, typer.Argument(help="A file or folder of conversations.", show_default=False)]
 Picture = Annotated[Path, typer.Option("--output", "-o", help="The .png, .svg or .pdf file to write.")]
@@ -42,7 +42,7 @@ app.add_typer(plot, name="plot")
 
 @app.command()
 def bench(
-    suite: Annotated[str, typer.Argument(help=f"The paper: {', '.join(SUITES)}.", show_default=False)],
+    suite: Annotated[str, typer.Argument(help=f"The paper: {', '.join(DATA_SETS)}.", show_default=False)],
     data: Annotated[
         Path | None, typer.Option(help="Folder of the data sets; without it, the sample corpus alone is used.")
     ] = None,
@@ -87,10 +87,11 @@ def bench(
         raise ValueError(f"--data {data}: no such folder")
     if word_vectors is not None and not word_vectors.is_file():
         raise ValueError(f"--word-vectors {word_vectors}: no such file")
+    chosen_methods, chosen_data = _separate(methods), _separate(data_sets)
+    check_data_sets(chosen_data if suite in DATA_SETS else None, DATA_SETS.get(suite, ()))
     quiet_transformers()
     from turnlens.papers.experiments.runner import run_suite
 
-    chosen_methods, chosen_data = _separate(methods), _separate(data_sets)
     options = {
         "--data": data,
         "--encoder": encoder,

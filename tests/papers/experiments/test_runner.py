@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from turnlens.cli.main import app
 from turnlens.evaluation.evaluator import TaskEvaluator
 from turnlens.papers.baselines import BASELINES
-from turnlens.papers.commands import SUITES as NAMES
+from turnlens.papers.experiments import DATA_SETS
 from turnlens.papers.experiments.runner import Cell, plan_cells, resolve_stage, run_suite, settings_it_has
 from turnlens.papers.experiments.scoring import as_trained, baseline_row, convert
 from turnlens.papers.experiments.suite import SUITES, Method, Scale, Splits, Stage, Study, Suite, sample_corpus
@@ -333,7 +333,8 @@ def test_the_command_runs_a_suite(tiny_encoder_path: Path, tmp_path: Path, monke
     def invoke(*arguments: object) -> Any:
         return CliRunner().invoke(app, ["papers", "bench", *map(str, arguments)], env={"COLUMNS": "200"})
 
-    assert tuple(SUITES) == NAMES
+    known = {name: tuple(data.name for data in suite.data) for name, suite in SUITES.items()}
+    assert known == DATA_SETS and tuple(known) == tuple(DATA_SETS)
     monkeypatch.setattr("turnlens.papers.dial2vec.table.SUITE", smaller("dial2vec"))
     command = ["dial2vec", "--encoder", tiny_encoder_path, "--methods", "bm25,lda", "--seeds", 1, "--quick"]
     command += ["--set", "max_steps=1"]

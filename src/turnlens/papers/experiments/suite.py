@@ -17,6 +17,7 @@ from turnlens.data.conversations import read_conversations
 from turnlens.data.dataset_operations import split_conversations
 from turnlens.data.sample_corpus import sample_conversations
 from turnlens.papers.baselines import Learning, Need
+from turnlens.papers.experiments import check_data_sets
 
 Score = Callable[[Any, Mapping[str, Any]], dict[str, Any]]  # see ``scoring``
 _ENDINGS = (".jsonl.gz", ".jsonl", ".sample", "")  # tried after the name of a data set's part, in this order
@@ -167,9 +168,7 @@ def find_suite(name: str) -> Suite:
 
 def chosen_data(suite: Suite, names: Sequence[str] | None, folder: Path | None) -> tuple[DataSet, ...]:
     """Return data sets by name (None: all), in the order of the suite; ``ValueError`` if one cannot be had."""
-    known = [data.name for data in suite.data]
-    if unknown := sorted(set(names or ()) - set(known)):
-        raise ValueError(f"unknown data set {', '.join(map(repr, unknown))}: expected some of {', '.join(known)}")
+    check_data_sets(names, [data.name for data in suite.data])
     chosen = tuple(data for data in suite.data if not names or data.name in names)
     if names and folder is None and (needing := [data.name for data in chosen if data.needs_folder]):
         raise ValueError(f"{', '.join(needing)}: give the folder of the data sets with --data")
