@@ -250,6 +250,18 @@ def test_other_modules_than_transformers_are_checked(tiny_encoder_path: Path, tm
             turnlens.load_encoder(tmp_path, device="cpu")
 
 
+def test_a_tokenizer_written_again_by_a_trainer_still_loads(tiny_encoder_path: Path, tmp_path: Path) -> None:
+    encoder = turnlens.load_encoder(tiny_encoder_path, device="cpu")
+    encoder.save_pretrained(str(tmp_path))
+    saved = (tmp_path / "tokenizer.json").read_bytes()
+    encoder.tokenizer(["my card", "my card is gone"], padding=True, truncation=True, max_length=8)
+    encoder.tokenizer.save_pretrained(str(tmp_path))
+    assert (tmp_path / "tokenizer.json").read_bytes() != saved
+    np.testing.assert_array_equal(
+        turnlens.load_encoder(tmp_path, device="cpu").encode("my card"), encoder.encode("my card")
+    )
+
+
 def test_encoders_may_be_loaded_by_several_threads(tiny_encoder_path: Path) -> None:
     load = PreTrainedModel.from_pretrained
     with ThreadPoolExecutor(4) as pool:

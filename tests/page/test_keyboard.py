@@ -53,6 +53,7 @@ def test_typed_days_apply_when_complete(make_report: Callable[..., str], open_pa
     assert page.url.endswith("#/conversations")  # years of the Romans were applied, one for each digit
     page.keyboard.press("Enter")
     page.wait_for_url("**from=2024-01-15")
+    page.wait_for_selector(".chip")
     wait_for_focus(page, "#filter-from")
     page.locator("#filter-to").focus()
     page.keyboard.type("03152024")

@@ -6,10 +6,11 @@ files. Models of others have none: their weights are compared with what their ``
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ class DamagedEncoder(ValueError):
 def write_checksums(folder: Path) -> None:
     """Write the SHA-256 of each file that an encoder in this folder is loaded from."""
     files = (file for file in sorted(folder.rglob("*")) if file.suffix in _CHECKED and file.name not in _UNCHECKED)
-    sums = {file.relative_to(folder).as_posix(): file_checksum(file) for file in files if file.is_file()}
+    sums = {file.relative_to(folder).as_posix(): _checksum(file) for file in files if file.is_file()}
     (folder / CHECKSUMS_FILE).write_text(json.dumps(sums, indent=2) + "\n", encoding="utf-8")
 
 
@@ -76,6 +77,17 @@ def checked_loading(encoder: SentenceTransformer, name: str) -> Iterator[None]:
     _check_tokenizer(encoder, name)
 
 
+def _checksum(file: Path) -> str:
+    """The SHA-256 of a file; of a tokenizer, without the state of its last call, with which trainers write it again."""
+    if file.name == "tokenizer.json":
+        with suppress(ValueError, RecursionError):
+            settings = json.loads(file.read_bytes())
+            if isinstance(settings, dict):
+                lasting = {key: value for key, value in settings.items() if key not in ("truncation", "padding")}
+                return hashlib.sha256(json.dumps(lasting).encode()).hexdigest()
+    return file_checksum(file)
+
+
 def _check_files(folder: Path, name: str) -> None:
     if not (folder / CHECKSUMS_FILE).is_file():
         return
@@ -84,7 +96,7 @@ def _check_files(folder: Path, name: str) -> None:
         inside = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*") if file.is_file()}
     except (ValueError, TypeError) as error:
         raise _refused(name, f"{CHECKSUMS_FILE} is damaged") from error
-    changed = [file for file, known in sums.items() if file not in inside or file_checksum(inside[file]) != known]
+    changed = [file for file, known in sums.items() if file not in inside or _checksum(inside[file]) != known]
     if changed:
         problem = f"{_listed(changed)} changed since it was saved, or missing, by {CHECKSUMS_FILE}"
         raise _refused(name, problem, f"{_ADVICE}, or delete {CHECKSUMS_FILE} if you changed it on purpose")
