@@ -49,6 +49,17 @@ def test_an_unknown_layout_gets_the_command_that_reads_it(tickets) -> None:
     assert "Known layouts" not in output and "Known layouts" in run("inspect", tickets, "-v").output
 
 
+def test_a_chat_without_ids_is_suggested_in_parts(tmp_path) -> None:
+    said = [f"2026-01-0{day} 10:0{n},{'ab'[n % 2]},yes it is {n}\n" for day in (1, 2) for n in range(4)]
+    path = tmp_path / "chat.csv"
+    path.write_text(f"Date,User,Message\n{''.join(said)}", encoding="utf-8")
+    output = " ".join(run("inspect", path).output.split())
+    assert "This reads it, as one chat cut by day:" in output
+    assert f"inspect {path} --columns speaker=User,text=Message,time=Date --split-by day" in output
+    path.write_text("Date,User,Message\n" + "".join(said[:2]), encoding="utf-8")
+    assert "This reads it as one conversation: turnlens inspect" in " ".join(run("inspect", path).output.split())
+
+
 def test_an_unknown_layout_without_a_guess_says_how_to_name_columns(tmp_path) -> None:
     (tmp_path / "numbers.csv").write_text("just,some,columns\n1,2,3\n", encoding="utf-8")
     result = run("inspect", tmp_path / "numbers.csv")

@@ -12,6 +12,7 @@ import pytest
 
 from format_cases import write
 from turnlens.data.conversations import read_conversations
+from turnlens.errors import BadRowError
 from turnlens.formats.columns import Columns
 from turnlens.formats.detection import UnknownLayout, detect_format
 from turnlens.formats.source_file import Source
@@ -253,3 +254,52 @@ def test_names_and_values_must_agree_to_be_sure(tmp_path: Path, header: list[str
     layout = layout_of(table(tmp_path / "t.csv", header, rows)).layout
     assert layout.columns == Columns(header[0], header[1], header[2])
     assert layout.sure == sure
+
+
+def minutes(number: int) -> str:
+    return f"2024-03-{number // 60 + 1:02} 10:{number % 60:02}"
+
+
+def test_speakers_and_times_without_ids_are_one_conversation(tmp_path: Path) -> None:
+    rows: list[list[object]] = [[minutes(n), ("kim", "lee", "moe")[n % 3], SAID[n % 5]] for n in range(90)]
+    path = table(tmp_path / "t.csv", ["Date", "User", "Message"], rows)
+    found = layout_of(path)
+    assert found.layout.columns == Columns(speaker="User", text="Message", time="Date")
+    assert "as one conversation (--split-by cuts it)" in str(found)
+    (talk,) = read_conversations(path, columns=found.layout.columns)
+    assert [message["role"] for message in talk["messages"]] == [row[1] for row in rows]
+    assert len(read_conversations(path, columns=found.layout.columns, split_by="day")) == 2
+    with pytest.raises(ValueError, match="of a single long chat, name speaker, text and time instead"):
+        read_conversations(path, columns="speaker=User,text=Message")
+
+
+# reviews: header, and a row by its number
+REVIEWS: dict[str, tuple[list[str], Any]] = {
+    "by rating": (["reviewer", "rating", "date", "review"], lambda n: [f"Ann {n}", n // 271, minutes(n)[:10]]),
+    "by stars, at times": (["user", "stars", "posted at", "review"], lambda n: [f"Ann {n}", n % 7 and 5, minutes(n)]),
+    "without times": (["author name", "rating", "title", "review"], lambda n: [f"Ann {n}", n // 271, "good"]),
+    "of products": (["product", "reviewer", "stars", "review"], lambda n: [f"p{n // 130}", f"Ann {n}", n % 5]),
+    "of countries": (["country", "rating", "review"], lambda n: [("DE", "FR", "UK")[n % 3], n // 271]),
+    "told to agents": (["agent", "submitted", "review"], lambda n: [("Kim", "Lee")[n % 2], minutes(n)[:10]]),
+}
+
+
+def test_reviews_are_texts_of_their_own(tmp_path: Path) -> None:
+    for header, row in REVIEWS.values():
+        rows = [[*row(n), f"{SAID[n % 5]} {n}"] for n in range(1355)]
+        columns = layout_of(table(tmp_path / "t.csv", header, rows)).layout.columns
+        assert columns is not None and (columns.speaker, columns.text) == (None, "review"), header
+
+
+def test_a_format_that_reads_nothing_claims_nothing(tmp_path: Path) -> None:
+    said = [{"response": {"message": text, "sender": ("human", "bot")[n % 2]}} for n, text in enumerate(SAID)]
+    page = {"conversations": [{"conversation": {"id": f"c{n}"}, "responses": said} for n in range(3)]}
+    path = write(tmp_path / "t.json", page)
+    with pytest.raises(UnknownLayout, match="looks like 'chat', which does not read it: found") as caught:
+        read_conversations(path)
+    columns = caught.value.layout.columns
+    assert columns == Columns("conversation.id", "response.sender", "response.message", messages="responses")
+    assert [len(talk["messages"]) for talk in read_conversations(path, columns=columns)] == [5, 5, 5]
+    one_bad = [{"messages": [{"content": "hi"}]}, {"messages": [{"role": "user", "content": "hi"}]}]
+    with pytest.raises(BadRowError, match=r"t\.jsonl:1: message 1 has no 'role'"):
+        read_conversations(records_of(tmp_path / "t.jsonl", one_bad))

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from format_cases import read, write
+from turnlens.data.conversations import iterate_conversations
+from turnlens.formats.detection import UnknownLayout
 
 Talks = list[list[tuple[str, str]]]
 
@@ -270,6 +272,14 @@ def test_shared_export_in_parts_is_read(shared: Path) -> None:
 def test_shared_rounded_ids_are_told(shared: Path, caplog: pytest.LogCaptureFixture) -> None:
     read(shared / "csv-rounded-ids.csv")
     assert "such as 1.06499E+18: a spreadsheet rounded them" in caplog.text
+
+
+def test_shared_chat_without_ids_is_suggested_as_one(shared: Path) -> None:
+    with pytest.raises(UnknownLayout) as caught:
+        read(shared / "kakao.csv")
+    columns = caught.value.layout.columns
+    assert columns is not None and str(columns) == "speaker=User,text=Message,time=Date"
+    assert [len(row["messages"]) for row in iterate_conversations(shared / "kakao.csv", columns=columns)] == [3]
 
 
 @pytest.mark.parametrize("name", SHARED)

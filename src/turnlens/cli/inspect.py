@@ -260,10 +260,15 @@ def _print_layout(unknown: UnknownLayout, data: list[Path], reading: Reading) ->
     layout = unknown.layout
     if layout.examples:
         print_pairs(f"{unknown.where}: the columns found, and an example of each", list(layout.examples.items()))
-    if layout.first is not None:
+    if layout.first is not None and layout.columns is not None:
         suggested = replace(reading, columns=str(layout.columns), skip_bad_rows=reading.skip_bad_rows or layout.skips)
-        console.print(f"\nThis reads it:\n  turnlens inspect {suggested.command_line(data)}", soft_wrap=True)
-        _print_conversation(layout.first, "The first conversation would be")
+        reads = "This reads it"
+        if layout.columns.are_of_one_conversation:
+            split_by = reading.split_by or _split_by(layout.first)
+            suggested = replace(suggested, split_by=split_by)
+            reads += f", as one chat cut by {split_by}" if split_by else " as one conversation"
+        console.print(f"\n{reads}:\n  turnlens inspect {suggested.command_line(data)}", soft_wrap=True)
+        _print_conversation(layout.first, "The first conversation would be" if not suggested.split_by else "It begins")
         if not logging.getLogger("turnlens").isEnabledFor(logging.INFO):
             return
     elif layout.problem:

@@ -18,6 +18,7 @@ from turnlens.data.read_options import OnError, ReadingOptions
 from turnlens.errors import BadRowError, ConversationError
 from turnlens.formats.bad_input import DAMAGE, OTHER_LAYOUT, BadRow, damage_of
 from turnlens.formats.conversation_splitting import parts_of
+from turnlens.formats.detection import misread_layout
 from turnlens.formats.folders import readable_path
 from turnlens.formats.format import Format
 from turnlens.formats.joined_files import joined_logs
@@ -112,11 +113,15 @@ def rows_of_file(
     Raises:
         ConversationError: A problem while rows must not be skipped.
     """
+    kept = skipped.kept
     try:
+        chosen = chosen or options.format_of(source)
         yield from _rows(source, options, name, checker, skipped, chosen)
         checker.report(source.name)
     except ConversationError as error:
-        skipped.add(error)
+        is_claimed = options.detects and skipped.kept == kept  # by its first record, at which reading stopped
+        unknown = misread_layout(source, chosen, error.problem) if chosen is not None and is_claimed else None
+        skipped.add(unknown or error)
     except tuple(DAMAGE) as error:
         skipped.add(ConversationError(source.name, damage_of(error)))
 
@@ -127,9 +132,9 @@ def _rows(
     name: str,
     checker: RowChecker,
     skipped: SkippedRows,
-    chosen: Format | None,
+    chosen: Format,
 ) -> Iterator[dict[str, Any]]:
-    chosen, redaction = chosen or options.format_of(source), options.redaction
+    redaction = options.redaction
     name = redaction.identifier(name) if redaction is not None else name
     told = redaction.text if redaction is not None else str  # problems are kept, and quote the data
     _log.info("reading %s as %s", source.name, chosen.name)

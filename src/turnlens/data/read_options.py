@@ -106,6 +106,11 @@ class ReadingOptions:
             self.split_by or "",
         ]
 
+    @property
+    def detects(self) -> bool:
+        """Return whether the format is detected from a file's content."""
+        return self.format == "auto" and self.columns is None
+
     def format_of(self, source: Source) -> Format:
         """Return the format of a file.
 

@@ -20,7 +20,7 @@ _HINTS = {
     "kontakt vorgang vorgangsnr vorgangsnummer ticketnr ticketnummer",
     "id": "id key number no nr ref uuid",
     "speaker": "speaker role author sender from user agent by name party direction who participant source side actor "
-    "requester customer operator caller",
+    "requester customer operator caller nick nickname",
     "text": "text body content message msg comment utterance reply note description transcript sentence said",
     "asked": "question prompt input request query customer user human inquiry ask description problem issue complaint "
     "frage pregunta pergunta domanda 问题",

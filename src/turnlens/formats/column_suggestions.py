@@ -38,6 +38,8 @@ _DEEPEST = 4
 _EXAMPLE_LENGTH = 60
 _LONG_TEXT = 3  # the score from which a column is certainly text: some forty letters, all different, or a good name
 _MOST_BAD_ROWS = 0.1
+_MOST_SPEAKERS = 10  # where they say fewer than three things each: such rows are texts of their own, as reviews are
+_MOST_MESSAGES = 50  # on average, where nothing says that a column holds conversations
 _CLEARLY = 1  # by how much a score is higher than the next one where there is no doubt
 Records = list[dict[str, Any]]
 
@@ -155,9 +157,20 @@ def _misread(columns: Columns, talks: Records) -> str:
         return "some texts would be JSON"
     if columns.speaker is None and columns.answer is None and not columns.messages:
         return ""  # each row is a text of its own
-    one_sided = [len({message["role"] for message in talk["messages"]}) < 2 for talk in talks]
-    if mean(one_sided) > 0.5:
-        return f"one side would be missing in {sum(one_sided):,} of {len(talks):,} conversations"
+    speakers = [len({message["role"] for message in talk["messages"]}) for talk in talks]
+    for count, talk in zip(speakers, talks):
+        if count > max(_MOST_SPEAKERS, len(talk["messages"]) / 3):
+            return f"a conversation of {len(talk['messages']):,} messages would have {count:,} speakers"
+    if columns.are_of_one_conversation and all(
+        "T00:00" in str(message.get("time", "T00:00")) for message in talks[0]["messages"]
+    ):
+        return "its times are days, which tell no order of messages"
+    is_named = columns.conversation is None or hinted(columns.conversation, "conversation")
+    if not is_named and not columns.messages and len(texts) > _MOST_MESSAGES * len(talks):
+        return f"{len(texts):,} messages would be {len(talks):,} conversations by {columns.conversation!r}"
+    one_sided = sum(count < 2 for count in speakers)
+    if one_sided > len(talks) / 2:
+        return f"one side would be missing in {one_sided:,} of {len(talks):,} conversations"
     return ""
 
 
@@ -242,8 +255,11 @@ def _candidates(fields: Fields, lists: dict[str, Fields]) -> Iterator[Columns]:
                 yield Columns(conversation, None, text, time, path or None, answer)
             elif speaker is not None and (path or repeats):
                 yield Columns(conversation, speaker, text, time, path or None)
-            elif not path and not repeats:  # as in a survey, each row is a text of its own
-                yield Columns(text=text, time=time)
+            is_session = session is not None and repeats and hinted(session, "conversation")
+            if answer is None and not path and not is_session:
+                if time and id is None and hinted(speaker or "", "speaker"):  # rows of a single chat
+                    yield Columns(None, speaker, text, time)
+                yield Columns(text=text, time=time)  # as in a survey, each row is a text of its own
 
 
 def _example(values: list[Any]) -> str:

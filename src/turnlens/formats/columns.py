@@ -120,6 +120,11 @@ class Columns:
         """The columns that hold a message."""
         return tuple(name for name in (self.speaker, self.text, self.answer, *self.times) if name)
 
+    @property
+    def are_of_one_conversation(self) -> bool:
+        """Return whether all rows of a table are messages of one conversation."""
+        return self.conversation is None and self.speaker is not None and self.messages is None
+
 
 NO_COLUMNS = Columns()
 # Columns as users give them.
@@ -147,7 +152,8 @@ def find_columns(
 ) -> Columns:
     """Find the columns: those that the user named, and the others by their usual names.
 
-    If the text is named and there is no speaker, each row is a text of its own, such as an answer to a survey.
+    If the text is named and there is no speaker, each row is a text of its own, such as an answer to a survey. If
+    speaker, text and time are named and there is no id, the rows are one conversation.
 
     Args:
         names: All columns of a table, or the fields of a message.
@@ -167,8 +173,9 @@ def find_columns(
             columns[meaning] = _only_one(meaning, groups, names)
     has_sides = columns["speaker"] is not None or whole_conversations
     are_texts = chosen.answer is not None or (chosen.text is not None and not has_sides)
+    has_no_id = whole_conversations or (chosen.speaker and chosen.text and chosen.time)
     for meaning in () if are_texts else ("conversation", "speaker", "text"):
-        if columns[meaning] is None and not (whole_conversations and meaning == "conversation"):
+        if columns[meaning] is None and not (has_no_id and meaning == "conversation"):
             raise _missing(meaning, names)
     taken = {name for name in (*columns.values(), chosen.answer, chosen.time) if name}
     free = [name for name in names if name not in taken]
@@ -199,9 +206,10 @@ def _only_one(meaning: str, groups: tuple[str, ...], names: list[str]) -> str | 
 
 
 def _missing(meaning: str, names: list[str]) -> ValueError:
+    one = "; of a single long chat, name speaker, text and time instead" if meaning == "conversation" else ""
     return ValueError(
         f"found the columns {', '.join(names)}; expected one for the {meaning}, such as "
-        f"{_NAMES[meaning][0].split()[0]}: say which with --columns {meaning}=…"
+        f"{_NAMES[meaning][0].split()[0]}: say which with --columns {meaning}=…{one}"
     )
 
 

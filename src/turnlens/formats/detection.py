@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 
 from turnlens.errors import ConversationError
 from turnlens.formats import FORMATS
+from turnlens.formats.bad_input import DAMAGE, OTHER_LAYOUT
 from turnlens.formats.column_guesses import lacks_header
 from turnlens.formats.column_suggestions import Layout, describe_layout
 from turnlens.formats.file_head import object_head, record_head, text_head
 from turnlens.formats.format import Format, Head
+from turnlens.formats.row_checker import RowChecker
 from turnlens.formats.source_file import ENDINGS, Source
 
 _TABLES = (".csv", ".tsv", ".txt", ".xlsx")
@@ -88,16 +91,40 @@ class UnknownLayout(ConversationError):
     Args:
         source: The file.
         head: Its beginning.
+        problem: The reason why the format that it looks like does not read it.
     """
 
-    def __init__(self, source: Source, head: Head) -> None:
+    def __init__(self, source: Source, head: Head, problem: str = "") -> None:
         self.layout = describe_layout(source) if head.keys else Layout({})
         if self.layout.columns is not None:
-            advice = f"name its columns, as was tried\n  --columns {shlex.quote(str(self.layout.columns))}"
+            one = ", as one conversation (--split-by cuts it)" if self.layout.columns.are_of_one_conversation else ""
+            advice = f"name its columns, as was tried{one}\n  --columns {shlex.quote(str(self.layout.columns))}"
         else:
-            problem = f"{self.layout.problem}; " if self.layout.problem else ""
-            advice = f"{problem}{_advice(source, head)}; docs/formats.md lists what can be read"
-        super().__init__(source.name, f"could not detect the format: found {_excerpt(head)}; {advice}")
+            tried = f"{self.layout.problem}; " if self.layout.problem else ""
+            advice = f"{tried}{_advice(source, head)}; docs/formats.md lists what can be read"
+        problem = problem or f"could not detect the format: found {_excerpt(head)}"
+        super().__init__(source.name, f"{problem}; {advice}")
+
+
+def misread_layout(source: Source, chosen: Format, problem: str) -> UnknownLayout | None:
+    """The error for a file whose detected format reads none of its first records, where columns would read it.
+
+    Args:
+        source: The file.
+        chosen: The detected format.
+        problem: The problem that the format has with it.
+    """
+    try:
+        for _, raw in islice(chosen.records(source), _ROWS_LOOKED_AT):
+            with suppress(*OTHER_LAYOUT):
+                row = chosen.convert(raw, source)
+                if row is None or RowChecker().check(row, source.stem):
+                    return None
+        head = record_head(source)
+    except (ConversationError, *OTHER_LAYOUT, *tuple(DAMAGE)):
+        return None
+    unknown = UnknownLayout(source, head, f"looks like {chosen.name!r}, which does not read it: {problem}")
+    return unknown if unknown.layout.columns is not None else None
 
 
 def _advice(source: Source, head: Head) -> str:

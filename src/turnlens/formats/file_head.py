@@ -16,8 +16,11 @@ from turnlens.formats.source_file import Source
 _RECORDS_LOOKED_AT = 100
 # Where pages keep their records, whatever these are; and where they keep those of products that are known. A dot leads
 # into an object.
-_PAGES = ("data", "results", "_results", "value", "items", "records", "payload", "rows", "tickets", "chats", "threads")
-_KNOWN_PAGES = (*_PAGES, "messages", "conversations", "events", "chats.list", "_embedded.conversations")
+_PAGES = (
+    *("data", "results", "_results", "value", "items", "records", "payload", "rows", "tickets", "chats", "threads"),
+    "conversations",
+)
+_KNOWN_PAGES = (*_PAGES, "messages", "events", "chats.list", "_embedded.conversations")
 
 
 def text_head(source: Source) -> Head:

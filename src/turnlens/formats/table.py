@@ -1,13 +1,14 @@
 """Tables with one message per row: CSV, TSV, Excel, Parquet or JSONL; and records whose fields the user names.
 
 The columns of the conversation's id, the speaker, the text and optionally the time or order are found by their usual
-names, or are those the user names (`Columns`). Without speakers, each row is a text of its own. The rows of a
-conversation may be scattered through the file: they are gathered in a temporary database on disk (in the system's
-temporary folder, about as large as the file), so memory stays small whatever the file's size. Messages are ordered by
-the time column if there is one, and keep the time as the label ``time`` (``start``, in seconds, where there is no day);
-otherwise they stay in file order. A message whose cell of the time is empty stays behind the one before it. A further
-column is a label of the conversation if it never changes within any conversation of the file, otherwise a label of the
-messages. A row that such a column (``public``, ``internal``) tells to be for colleagues alone is a note.
+names, or are those the user names (`Columns`). Without speakers, each row is a text of its own; with speakers and times
+that the user names, and no id, the file is one conversation. The rows of a conversation may be scattered through the
+file: they are gathered in a temporary database on disk (in the system's temporary folder, about as large as the file),
+so memory stays small whatever the file's size. Messages are ordered by the time column if there is one, and keep the
+time as the label ``time`` (``start``, in seconds, where there is no day); otherwise they stay in file order. A message
+whose cell of the time is empty stays behind the one before it. A further column is a label of the conversation if it
+never changes within any conversation of the file, otherwise a label of the messages. A row that such a column
+(``public``, ``internal``) tells to be for colleagues alone is a note.
 
 Grammar of CSV: RFC 4180; the delimiter is the one of comma, tab and semicolon that the header has most of,
 or the one of a first line ``sep=;``.
@@ -54,7 +55,7 @@ _ROUNDED = re.compile(r"\d([.,]\d+)?E\+\d+", re.IGNORECASE)
 
 
 class Group(NamedTuple):
-    """The rows of one conversation, in file order; for a row without an id, its number."""
+    """The rows of one conversation, in file order; a number where there is no id."""
 
     conversation: str | int
     columns: Columns
@@ -116,14 +117,16 @@ def _messages(
     row: dict[str, Any], columns: Columns, dates: DateOrder, number: int
 ) -> tuple[str | int, list[RawMessage]]:
     """The conversation's id and the messages of a row."""
-    conversation = value_at(row, columns.conversation) if columns.conversation is not None else number
+    conversation: Any = 0 if columns.are_of_one_conversation else number
+    if columns.conversation is not None:
+        conversation = value_at(row, columns.conversation)
     if conversation is None or conversation == "":
         raise BadRow(f"no conversation id in the column {columns.conversation!r}")
     messages = RawMessage.of(row, columns, number, (columns.conversation,))
     with suppress(BadRow) if columns.time_is_guessed else nullcontext():
         dates.see(messages[0].time)
     if columns.conversation is None:
-        return number, messages
+        return conversation, messages
     if isinstance(conversation, float) and conversation.is_integer():  # as data frames keep numbers if one is missing
         conversation = int(conversation)
     return str(conversation), messages
