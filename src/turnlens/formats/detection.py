@@ -32,6 +32,7 @@ _CONTENTS = {
     b"SQLite format 3": ("a database of SQLite", ()),
 }
 _KEYS_SHOWN = 20
+_NOT_READ: tuple[type[Exception], ...] = (ConversationError, *OTHER_LAYOUT, *DAMAGE)
 NAME_COLUMNS = (
     "name its columns with --columns 'conversation=…,speaker=…,text=…' (where each row is a text of its own, "
     "with --columns 'text=…')"
@@ -121,7 +122,7 @@ def misread_layout(source: Source, chosen: Format, problem: str) -> UnknownLayou
                 if row is None or RowChecker().check(row, source.stem):
                     return None
         head = record_head(source)
-    except (ConversationError, *OTHER_LAYOUT, *tuple(DAMAGE)):
+    except _NOT_READ:
         return None
     unknown = UnknownLayout(source, head, f"looks like {chosen.name!r}, which does not read it: {problem}")
     return unknown if unknown.layout.columns is not None else None
