@@ -17,7 +17,7 @@ pytest.importorskip("fastapi", reason="the extra service is not installed")
 pytest.importorskip("lancedb", reason="the extra store is not installed")
 
 from turnlens.encoders.reply_head import ReplyHead
-from turnlens.service import body_limits, connections
+from turnlens.service import connections
 from turnlens.service.keys import new_key
 from turnlens.store import ConversationStore
 
@@ -91,7 +91,7 @@ def test_bodies_that_do_not_arrive_refuse_nobody(tiny_encoder_path: Path) -> Non
 
 
 def test_slow_bodies_are_refused_and_connections_closed(serving: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(body_limits, "_SECONDS_TO_BEGIN", 0.5)
+    monkeypatch.setattr("turnlens.service.gate._SECONDS_TO_BEGIN", 0.5)
     with dripping(serving) as connection:
         answer = b""
         while data := connection.recv(65_536):  # until it is closed

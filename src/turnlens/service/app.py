@@ -18,8 +18,9 @@ from starlette.routing import compile_path
 
 import turnlens
 from turnlens.service.authentication import Access, Authentication
-from turnlens.service.body_limits import LONGEST_AT_ONCE, Answers, Bodies
+from turnlens.service.gate import LONGEST_AT_ONCE, Gate
 from turnlens.service.keys import RateLimiter, Scope, read_keys
+from turnlens.service.long_answers import Answers
 from turnlens.service.refusals import add_error_handlers
 from turnlens.service.request_bodies import JSON
 from turnlens.service.request_metrics import RequestRecorder
@@ -87,7 +88,8 @@ class Endpoint:
         access: The scope that a key needs for it, or ``"anyone"``.
         function: The function that answers; ``None`` for a route that FastAPI adds itself.
         answer: The schema of the answer.
-        bodies: The schemas of the body, by content type.
+        bodies: The schemas of the body, by content type. Only such a body may be long, since `body_of` and the like
+            parse it in a thread.
         tag: The heading under which the documentation lists it.
     """
 
@@ -182,8 +184,19 @@ def _request_body(bodies: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def access(method: str, path: str) -> Access:
     """The access that a method and path need; ``"unknown"`` if no endpoint serves them."""
+    endpoint = _endpoint(method, path)
+    return "unknown" if endpoint is None else endpoint.access
+
+
+def reads_long_bodies(method: str, path: str) -> bool:
+    """Return true if the endpoint of a method and path parses its bodies in a thread."""
+    endpoint = _endpoint(method, path)
+    return endpoint is not None and bool(endpoint.bodies)
+
+
+def _endpoint(method: str, path: str) -> Endpoint | None:
     method = "GET" if method == "HEAD" else method
-    return next((endpoint.access for endpoint in ENDPOINTS if endpoint.matches(method, path)), "unknown")
+    return next((endpoint for endpoint in ENDPOINTS if endpoint.matches(method, path)), None)
 
 
 def create_app(settings: ServiceSettings | None = None) -> FastAPI:
@@ -220,9 +233,8 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         dependencies=[Depends(HTTPBearer(auto_error=False))],
         middleware=[
             Middleware(RequestRecorder, service.metrics, settings.log_paths),
-            Middleware(Authentication, keys, access, RateLimiter()),
+            Middleware(Gate, Authentication(keys, access, RateLimiter()), reads_long_bodies, service),
             Middleware(Answers, LONGEST_AT_ONCE * settings.max_body_bytes),
-            Middleware(Bodies, settings.max_body_bytes, settings.max_requests, service.metrics.left.inc),
         ],
     )
     app.state.service = service

@@ -1,4 +1,4 @@
-"""Authentication of every request before any route is reached, so that no route can be forgotten."""
+"""Keys and scopes of requests, checked by the gate before any route is reached, so that no route can be forgotten."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Connection
 
 from turnlens.service.keys import SCOPES, Key, RateLimiter, Scope, find_key
@@ -21,40 +20,24 @@ KEY = "turnlens.key"  # the entry of a connection that holds its key
 
 @dataclass(frozen=True)
 class Authentication:
-    """ASGI middleware: unless a route is open to anyone, a request needs a key with the scope of the route.
+    """Unless a route is open to anyone, a request needs a key with the scope of the route.
 
     Without a file of keys, only clients on this machine are served, and only under the machine's own names. Otherwise
     a web page could reach the service through a host name that its author pointed at this machine.
 
     Args:
-        app: The application behind it.
         keys: The keys; with ``None``, clients on this machine are served without a key.
         access: Tells which access a method and path need.
         limiter: Counts the requests of each key.
     """
 
-    app: ASGIApp
     keys: Sequence[Key] | None
     access: Callable[[str, str], Access]
     limiter: RateLimiter
 
-    async def __call__(self, connection: Connection, receive: Receive, send: Send) -> None:
-        """Serve the request, or refuse it."""
-        if connection["type"] == "lifespan":
-            await self.app(connection, receive, send)
-        elif connection["type"] != "http":
-            await send({"type": "websocket.close"})
-        else:
-            try:
-                self._check(connection)
-            except Refusal as refusal:
-                await refusal.response()(connection, receive, send)
-            else:
-                await self.app(connection, receive, send)
-
-    def _check(self, connection: Connection) -> None:
-        path = connection["path"].removeprefix(connection.get("root_path", ""))
-        needed = self.access(connection["method"], path)
+    def check(self, connection: Connection) -> None:
+        """Raise `Refusal` unless a request may be served, and note its key, see `key_of`."""
+        needed = self.access(connection["method"], path_of(connection))
         if needed == "anyone":
             return
         headers = Headers(scope=connection)
@@ -100,3 +83,8 @@ def _is_loopback(host: str) -> bool:
 def key_of(connection: Connection) -> Key | None:
     """The key that came with a request; ``None`` where no key is needed."""
     return connection.get(KEY)
+
+
+def path_of(connection: Connection) -> str:
+    """The path of a request within the application."""
+    return str(connection["path"]).removeprefix(connection.get("root_path", ""))

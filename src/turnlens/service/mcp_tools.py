@@ -159,9 +159,7 @@ async def answer(service: Service, key: Key | None, scope: Scope, receive: Recei
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
-    manager = StreamableHTTPSessionManager(
-        server, json_response=True, stateless=True, max_request_body_size=service.settings.max_body_bytes
-    )
+    manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
     async with manager.run():
         await manager.handle_request(scope, receive, send)
 

@@ -23,9 +23,9 @@ from pydantic_core import from_json
 from typing_extensions import TypedDict
 
 from turnlens.formats.message_layouts import plain_message
-from turnlens.service.body_limits import SHORT
+from turnlens.service.gate import SHORT
 from turnlens.service.refusals import Refusal, invalid_request
-from turnlens.service.service import Service, ServiceOf
+from turnlens.service.service import ServiceOf
 
 _CONTENT: dict[str, JsonValue] = {
     "anyOf": [{"type": "string"}, {"type": "array"}, {"type": "null"}],
@@ -37,8 +37,6 @@ EXAMPLE: list[JsonValue] = [
 ]
 JSON = "application/json"
 _Body = TypeVar("_Body", bound=BaseModel)
-_Result = TypeVar("_Result")
-_AT_ONCE = 65_536  # bytes; parsing in pieces lets other threads run
 _FIELDS_SHOWN = 5
 _LONGEST_FIELD = 40
 # Names that other services use for fields whose names here are quite different.
@@ -100,14 +98,9 @@ def body_of(model: type[_Body]) -> Callable[[HTTPRequest, ServiceOf], Awaitable[
         if content_type(request) != JSON:
             raise Refusal(415, f"send {JSON}, got {content_type(request) or 'no Content-Type'}")
         body = await request.body()
-        return await in_thread(service, body, partial(parsed, model, body, service.settings.max_values))
+        return await service.in_thread(partial(parsed, model, body), len(body) > SHORT)
 
     return read
-
-
-async def in_thread(service: Service, body: bytes, parse: Callable[[], _Result]) -> _Result:
-    """Parse a body without blocking other requests: a short one at once, long ones one after another in a thread."""
-    return parse() if len(body) <= SHORT else await service.json.run(parse)
 
 
 def content_type(request: HTTPRequest) -> str:
@@ -115,13 +108,12 @@ def content_type(request: HTTPRequest) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def parsed(model: type[_Body], body: bytes, max_values: int) -> _Body:
+def parsed(model: type[_Body], body: bytes) -> _Body:
     """Parse a body into a model.
 
     Raises:
-        Refusal: The body has too many values (413), or it is not JSON or not what was expected (422).
+        Refusal: The body is not JSON or not what was expected (422).
     """
-    check_values(body, max_values)
     value = parsed_json(body)
     if not isinstance(value, dict):
         raise Refusal(422, "expected an object, { … }")
@@ -146,28 +138,6 @@ def parsed_json(body: bytes, where: str | None = None) -> Any:
         return from_json(body)
     except ValueError as error:
         raise Refusal(422, f"{where or 'the body'} is not valid JSON: {error}", where) from None
-
-
-def check_values(body: bytes, most: int) -> None:
-    """Refuse (413) a body with more than ``most`` values in its lists and objects, before any of them is created.
-
-    Raises:
-        Refusal: The body has more values.
-    """
-    if _separators(body) <= most:  # counts separators inside texts too; most bodies pass this quick check
-        return
-    unescaped = body.replace(b"\\\\", b"").replace(b'\\"', b"")
-    count, in_text = 0, False
-    for start in range(0, len(unescaped), _AT_ONCE):
-        parts = unescaped[start : start + _AT_ONCE].split(b'"')
-        count += _separators(b"".join(parts[in_text::2]))
-        in_text ^= len(parts) % 2 == 0
-        if count > most:
-            raise Refusal(413, f"a request may have {most:,} values in its lists and objects: send less at a time")
-
-
-def _separators(body: bytes) -> int:
-    return body.count(b",") + body.count(b"[") + body.count(b"{")
 
 
 def _check_fields(value: dict[str, Any], fields: Iterable[str]) -> None:

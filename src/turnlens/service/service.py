@@ -45,7 +45,7 @@ class Service:
         self.worker = ModelWorker(self._load, settings.queue_tokens, settings.batch_wait_ms / 1000)
         self.stores = Stores(settings.stores, settings.max_requests, settings.max_seconds)
         self._tokenizing = BoundedThreads("tokenizer", 1, settings.max_requests, settings.max_seconds)
-        self.json = BoundedThreads("json", 1, settings.max_requests, settings.max_seconds)
+        self._json = BoundedThreads("json", 1, settings.max_requests, settings.max_seconds)
         self.metrics.watch(
             "turnlens_tokens_waiting", "Tokens waiting for the model", lambda: self.worker.tokens_waiting
         )
@@ -85,7 +85,7 @@ class Service:
 
     def _stop(self) -> None:
         end = time.monotonic() + _SECONDS_TO_STOP
-        stops = (self.json.stop, self._tokenizing.stop, self.stores.stop, self.worker.stop)
+        stops = (self._json.stop, self._tokenizing.stop, self.stores.stop, self.worker.stop)
         self.is_stuck = not all([stop(max(0.0, end - time.monotonic())) for stop in stops])
 
     @property
@@ -119,6 +119,10 @@ class Service:
             limit = self.settings.max_tokens
             raise Refusal(413, f"{param}: a request may have {limit:,} tokens, got {tokens:,}", param)
         self.metrics.tokens.inc(tokens)
+
+    async def in_thread(self, call: Callable[[], _Result], is_long: bool) -> _Result:
+        """Read or write JSON without blocking other requests: short at once, long one by one in a thread."""
+        return await self._json.run(call) if is_long else call()
 
     async def _tokenize(self, texts: Sequence[str], param: str) -> tuple[list[str], list[TokenRow]]:
         """The part of each text that the model reads, and its tokens."""

@@ -12,14 +12,13 @@ from pydantic_core import to_json
 from typing_extensions import TypedDict
 
 from turnlens.service.authentication import key_of
+from turnlens.service.gate import SHORT
 from turnlens.service.refusals import Refusal, invalid_request
 from turnlens.service.request_bodies import (
     EXAMPLE,
     JSON,
     Conversation,
-    check_values,
     content_type,
-    in_thread,
     parsed,
     parsed_json,
 )
@@ -106,18 +105,17 @@ async def add_conversations(request: Request, service: ServiceOf, store: StoreOf
     kind = content_type(request)
     if kind not in (JSON, LINES):
         raise Refusal(415, f"send {JSON} or {LINES}, got {kind or 'no Content-Type'}")
-    body, most = await request.body(), service.settings.max_values
-    rows = await in_thread(service, body, partial(_rows_of_lines if kind == LINES else _rows, body, most))
+    body = await request.body()
+    rows = await service.in_thread(partial(_rows_of_lines if kind == LINES else _rows, body), len(body) > SHORT)
     await service.check_length([message["content"] for row in rows for message in row["messages"]], "messages")
     return asdict(await service.stores.write(lambda: store.writer.add(rows)))
 
 
-def _rows(body: bytes, max_values: int) -> list[StoredConversation]:
-    return parsed(Conversations, body, max_values).conversations
+def _rows(body: bytes) -> list[StoredConversation]:
+    return parsed(Conversations, body).conversations
 
 
-def _rows_of_lines(body: bytes, max_values: int) -> list[StoredConversation]:
-    check_values(body, max_values)
+def _rows_of_lines(body: bytes) -> list[StoredConversation]:
     rows = []
     for number, line in enumerate(body.split(b"\n"), start=1):
         if line.strip():

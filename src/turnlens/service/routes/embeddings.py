@@ -121,7 +121,7 @@ async def embeddings(
     else:
         vectors, tokens = await _embed_input(service, body.input, body.tokenizer)
     render = partial(_render, vectors, tokens, model.name, body.encoding_format, body.dimensions)
-    content = await service.json.run(render) if vectors.size > _MANY_NUMBERS else render()
+    content = await service.in_thread(render, vectors.size > _MANY_NUMBERS)
     return Response(content, media_type="application/json")
 
 
