@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import turnlens
 from turnlens.cli import main
 from turnlens.cli.options import parse_settings
 from turnlens.data import conversations
@@ -107,12 +111,42 @@ def test_settings_are_toml_values_or_words() -> None:
 
 
 def test_texts_and_names_give_the_terminal_no_orders(tmp_path) -> None:
-    hostile = "e\x1b[31mvil\x9b"
+    hostile = "e\x1b[31mvil\x9b\u202e"
     path = tmp_path / f"{hostile}.csv"
     path.write_text(f"{hostile},what\na,b\n")
     output = run("convert", path, "--output", tmp_path / f"{hostile}.jsonl").output
-    assert "e\ufffd[31mvil\ufffd, what" in output
-    assert "\x1b" not in output and "\x9b" not in output
+    assert "e\ufffd[31mvil\ufffd\ufffd, what" in output
+    chat = {"id": hostile, "messages": [{"role": hostile, "content": hostile, hostile: hostile}], hostile: hostile}
+    chats = tmp_path / f"{hostile}.jsonl"
+    chats.write_text(json.dumps(chat) + "\n")
+    for command in (
+        ("convert", path, "--output", "-"),
+        ("convert", chats, "--output", "-"),
+        ("convert", chats, "--output", hostile),
+        ("inspect", path),
+        ("inspect", chats, "--format", hostile),
+        ("inspect", chats, "--output", "-"),
+        ("inspect", chats, "--verbose"),
+        ("inspect", chats, "--columns", hostile),
+        ("inspect", chats, "--redact", hostile),
+        ("inspect", tmp_path / f"no{hostile}.csv"),
+        ("search", hostile, hostile, "--limit", hostile),
+        (hostile,),
+    ):
+        output += run(*command).output
+    assert not [sign for sign in output if not sign.isprintable() and sign != "\n"]
+
+
+def test_nothing_is_printed_but_by_the_console() -> None:
+    printing = re.compile(r"(\w+\.)?\b(print|echo|secho|style|write)\(")
+    allowed = {"console.", "error_console.", "file.", "writer.", "parts.", "self."}
+    for path in Path(turnlens.__file__).parent.glob("cli/**/*.py"):
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+            others = [call for call in printing.finditer(line) if call[1] not in allowed]
+            known = (
+                "typer.echo(text)" in line or 'typer.echo(f"turnlens {turnlens.__version__}' in line
+            )  # JSON; no data
+            assert not others or known, f"{path}:{number}: {line}"
 
 
 def test_an_error_of_the_system_names_the_file_only(chats, tmp_path) -> None:

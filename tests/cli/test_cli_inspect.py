@@ -102,6 +102,13 @@ CALLS = """call_id,role,text,Agent Name,Customer Type,start
 """
 
 
+def test_examples_of_an_unknown_layout_are_redacted(tmp_path) -> None:
+    path = tmp_path / "odd.csv"
+    path.write_text("qqq,zzz\njane@x.org,bob@x.org wrote\nann@x.org,ann@x.org wrote\n", encoding="utf-8")
+    plain, redacted = (run("inspect", path, *more).output for more in ((), ("--redact", "all")))
+    assert "jane@x.org" in plain and "@x.org" not in redacted and "[email] wrote" in redacted
+
+
 @pytest.mark.parametrize("redact", [(), ("--redact", "all")])
 def test_labels_with_names_of_people_are_offered_to_be_ignored(redact, tmp_path) -> None:
     path, counts = tmp_path / "calls.csv", tmp_path / "counts.json"

@@ -265,6 +265,38 @@ def test_names_of_files_that_are_personal_give_no_ids(tmp_path: Path) -> None:
     assert len(set(names)) == 2 and "jane" not in "".join(names)
 
 
+def test_names_of_labels_are_redacted_and_stay_apart(own_cache: Path, tmp_path: Path) -> None:
+    names = ["ann@example.org", "bob@example.org", "order_id"]
+    messages = [{"role": "u", "content": "a", "tel 0171 1234567": True}]
+    path = write_jsonl(tmp_path / "talk.jsonl", [{"messages": messages, **dict.fromkeys(names, "x")}] * 2)
+    redact = Redaction.parse("all", id_key=b"1" * 32)
+    table = read_conversations(path, redact=redact)
+    labels = set(table.column_names) - {"id", "messages"}
+    assert len(labels) == 3 and "order_id" in labels and sum(name.startswith("[email] ") for name in labels) == 2
+    (message,) = without_none(table[0])["messages"]
+    (name,) = set(message) - {"role", "content"}
+    assert name.startswith("tel [phone] ") and redact.text(name) == name
+    kept = b"".join(file.read_bytes() for file in own_cache.rglob("*") if file.is_file())
+    assert b"order_id" in kept and b"example.org" not in kept and b"1234567" not in kept
+
+
+def test_the_name_of_a_label_is_read_before_its_value() -> None:
+    message = {"role": "u", "content": "91234567"}
+    for label, value, redacted in [
+        ("phone_number", 91234567, None),
+        ("PhoneNumber", 91234567.0, None),
+        ("mobile no.", "91234567", "[phone]"),
+        ("手机号码", "13800138000", "[phone]"),
+        ("Telefonnummer", ["91234567"], ["[phone]"]),
+        ("order_id", 4155552671, 4155552671),
+        ("call_duration_ms", 12345678, 12345678),
+        ("phone_number", 0.5, 0.5),
+        ("phone_number", True, True),
+    ]:
+        row = Redaction.parse("all").conversation({"id": "1", "messages": [message], label: value})
+        assert row == {"id": "1", "messages": [message], label: redacted}
+
+
 def test_labels_other_than_texts_and_integers_stay(tmp_path: Path) -> None:
     numbers = {"start": 4155552671.25, "is_new": True, "turn": 4155552671}
     path = write_jsonl(tmp_path / "talk.jsonl", [{"messages": [{"role": "u", "content": "a", **numbers}]}])

@@ -12,6 +12,7 @@ import pytest
 from tests.groups.clouds import clouds
 from turnlens._utils.vectors import unit_vectors
 from turnlens.groups.group_members import tightness
+from turnlens.groups.group_model import StoredGroup
 from turnlens.groups.naming import name_sentences
 from turnlens.groups.naming_endpoint import Endpoint
 from turnlens.groups.phrases import distinct_names, keyword_name, name_phrases, told_apart
@@ -253,3 +254,7 @@ def test_keys_and_texts_follow_no_redirect(served: tuple[str, type[Model]], stat
     with pytest.raises(ValueError, match=f"status {status}; a redirect is not followed"):
         Endpoint(url, "small", "secret")([["refund"]], [["text"]])
     assert [path for path, _, _ in handler.received] == ["/v1/chat/completions"]
+
+
+def test_names_of_groups_can_be_printed() -> None:
+    assert StoredGroup(" lost\x1b[2J\n \u202ecards ").name == "lost\ufffd[2J \ufffdcards"

@@ -9,7 +9,7 @@ from rich.table import Table
 from turnlens._utils import progress
 from turnlens._utils.progress import SafeConsole, progress_bar
 
-HOSTILE = "a\x1b]0;title\x07b\x9b31mc\rd\x08e\x7ff\tg\nh"
+HOSTILE = "a\x1b]0;title\x07b\x9b31mc\rd\x08e\x7ff\tg\u202eh\u2066i\ud800j\nh"
 
 
 def printed(*renderables: object, **options: object) -> str:
@@ -20,7 +20,7 @@ def printed(*renderables: object, **options: object) -> str:
 
 
 def controls(text: str) -> set[str]:
-    return {c for c in text if (ord(c) < 32 or 127 <= ord(c) < 160) and c != "\n"}
+    return {c for c in text if not c.isprintable() and c != "\n"}
 
 
 def test_no_text_gives_the_terminal_orders() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,20 +22,19 @@ from rich.progress import (
 from rich.segment import Segment
 from typing_extensions import override
 
-Advance = Callable[[int], None]  # called with how many more items are done
+from turnlens._utils.text_values import printable
 
-# Control characters (C0 and C1 without tab and line break), which terminals obey instead of showing.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+Advance = Callable[[int], None]  # called with how many more items are done
 
 
 class SafeConsole(Console):
-    """A console that removes control characters from users' texts and file names, so that the terminal obeys none."""
+    """A console whose texts are all `printable`: those of users, names of files, and messages of libraries."""
 
     @override
     def render(self, *args: Any, **kwargs: Any) -> Iterator[Segment]:
         for segment in super().render(*args, **kwargs):
             # rich moves the cursor of its progress bars by control segments, which must stay
-            yield segment if segment.control else Segment(_CONTROL.sub("\ufffd", segment.text), segment.style)
+            yield segment if segment.control else Segment(printable(segment.text), segment.style)
 
 
 # Markup is off: users' names, paths and texts are printed as they are. Without a terminal, lines are not wrapped.

@@ -74,7 +74,7 @@ def _formats(data: list[Path], reading: Reading) -> dict[str, str]:
         source = Source(file, encoding=options.encoding)
         format = options.format_of(source)
         columns = f": {columns_read(source, options.columns)}" if format.name == "table" else ""
-        formats[source.name] = f"{format.name}, {format.description}{columns}"
+        formats[source.name] = f"{format.name}, {format.description}{_told(columns, reading)}"
     return formats
 
 
@@ -198,7 +198,7 @@ def _labels(summary: dict[str, Any]) -> list[tuple[str, str]]:
 def _doubts(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """A line for everything that training leaves out or that you should check."""
     repeated, personal = summary["repeated"], summary["personal_data"]
-    kinds = ", ".join(_told(name, counts) for name, counts in personal.items() if _is_found(counts))
+    kinds = ", ".join(_counted(name, counts) for name, counts in personal.items() if _is_found(counts))
     lines = [
         ("left out by training", summary["empty_messages"], "empty messages"),
         ("left out by training", summary["conversations_of_one_message"], "conversations of a single message"),
@@ -220,7 +220,7 @@ def _is_found(personal: dict[str, Any]) -> bool:
     return bool(personal["found"] or personal["labels"])
 
 
-def _told(name: str, personal: dict[str, Any]) -> str:
+def _counted(name: str, personal: dict[str, Any]) -> str:
     labels = f" in {', '.join(personal['labels'])}" if personal["labels"] else ""
     if not personal["found"]:
         return f"{name}{labels}"
@@ -254,12 +254,18 @@ def _advice(unknown: UnknownLayout) -> str:
     return NAME_COLUMNS if unknown.layout.examples else EXPECTED_LINES
 
 
+def _told(text: str, reading: Reading) -> str:
+    redaction = reading.options.redaction
+    return text if redaction is None else redaction.text(text)
+
+
 def _print_layout(unknown: UnknownLayout, data: list[Path], reading: Reading) -> None:
     from turnlens.formats import FORMATS
 
     layout = unknown.layout
     if layout.examples:
-        print_pairs(f"{unknown.where}: the columns found, and an example of each", list(layout.examples.items()))
+        examples = [(name, _told(example, reading)) for name, example in layout.examples.items()]
+        print_pairs(f"{unknown.where}: the columns found, and an example of each", examples)
     if layout.first is not None and layout.columns is not None:
         suggested = replace(reading, columns=str(layout.columns), skip_bad_rows=reading.skip_bad_rows or layout.skips)
         reads = "This reads it"
@@ -268,7 +274,9 @@ def _print_layout(unknown: UnknownLayout, data: list[Path], reading: Reading) ->
             suggested = replace(suggested, split_by=split_by)
             reads += f", as one chat cut by {split_by}" if split_by else " as one conversation"
         console.print(f"\n{reads}:\n  turnlens inspect {suggested.command_line(data)}", soft_wrap=True)
-        _print_conversation(layout.first, "The first conversation would be" if not suggested.split_by else "It begins")
+        redaction = reading.options.redaction
+        first = layout.first if redaction is None else redaction.conversation(layout.first)
+        _print_conversation(first, "The first conversation would be" if not suggested.split_by else "It begins")
         if not logging.getLogger("turnlens").isEnabledFor(logging.INFO):
             return
     elif layout.problem:

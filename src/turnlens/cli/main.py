@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
+import traceback
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -12,7 +14,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import turnlens
-from turnlens._utils.progress import log_handler
+from turnlens._utils.progress import error_console, log_handler
 from turnlens._utils.registries import Table
 from turnlens.cli.cluster import cluster, label
 from turnlens.cli.embed import embed
@@ -96,4 +98,8 @@ def main() -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     # Threads that spin while they wait for each other take the cores that they wait for, if anything else runs.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    app()
+    try:
+        app()
+    except Exception:  # a fault of ours, whose message may quote a text
+        error_console.print(traceback.format_exc(), soft_wrap=True)
+        sys.exit(1)

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typing_extensions import override
 
 from turnlens._utils.arguments import did_you_mean
 from turnlens._utils.progress import console, error_console
+from turnlens._utils.text_values import printable
 from turnlens.cli.options import Model, given, parse_settings
 from turnlens.cli.terminal import TERMINATED, quiet_transformers, use_one_thread
 
@@ -157,10 +159,16 @@ def _told(problem: Mapping[str, Any], known: Iterable[str]) -> str:
     return ": ".join([*map(str, problem["loc"]), problem["msg"]])
 
 
+class _PrintableFormatter(logging.Formatter):
+    @override
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
 def _log_to_stderr() -> None:
     """Log a line with the time for every request, regardless of what other commands show."""
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(_PrintableFormatter("%(asctime)s %(levelname)s %(message)s"))
     for name in ("turnlens.service", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.setLevel(logging.INFO)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -327,6 +326,4 @@ def opened_store(path: str, read_only: bool = False) -> ConversationStore:
 
 def _print_json(value: Any) -> None:
     text, _ = strict_json(value, indent=2, default=str)
-    typer.echo(
-        re.sub("[\x7f-\x9f]", lambda match: f"\\u{ord(match[0]):04x}", text)
-    )  # JSON does not escape these control characters
+    typer.echo(text)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, cast
 
 import typer
 from typer.core import TyperGroup
@@ -18,9 +18,11 @@ from typer.models import CommandFunctionType
 from typing_extensions import override
 
 from turnlens._utils.progress import error_console, set_quiet
+from turnlens._utils.text_values import printable
 from turnlens.cli.options import with_options
 from turnlens.errors import BadRowError, error_line, is_out_of_memory
 
+_UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)  # of click, or of typer's own copy of it
 TERMINATED = 128 + signal.SIGTERM  # exit code of a process that was asked to end
 
 
@@ -38,8 +40,10 @@ class Commands(TyperGroup):
             if stop.code != TERMINATED:
                 raise
             self._stop(ctx, signal.SIGTERM)
-        except typer.BadParameter as error:
-            error.message = error.message.removeprefix("Value error, ")  # pydantic's, which typer leaves there
+        except _UsageError as error:  # which typer prints, and with it names of files
+            error.message = printable(
+                error.message.removeprefix("Value error, ")
+            )  # pydantic's, which typer leaves there
             raise
         except BrokenPipeError:  # the program that reads our output has closed it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -14,7 +14,7 @@ import numpy as np
 
 from turnlens.data.languages import language_of, tokenize
 from turnlens.data.personal.person_names import holds_names
-from turnlens.data.personal.redaction import PATTERNS, find_personal_data, is_searched
+from turnlens.data.personal.redaction import PATTERNS, find_personal_data, searched_text
 
 _MOST_VALUES = 1000  # distinct values of a label, or speakers; beyond this, new ones are only counted
 _SHOWN_VALUES = 5
@@ -39,14 +39,15 @@ class Values:
         self.most = written if self.most is None else max(self.most, written)
         if written in self.counts or len(self.counts) < _MOST_VALUES:
             self.counts[written] += 1
-            if is_searched(value):
-                self.searched.add(written)
+            if (searched := searched_text(value)) is not None:
+                self.searched.add(searched)
         else:
             self.is_cut = True
 
-    def personal(self) -> set[str]:
-        """Return the kinds of personal data in these values."""
-        return {name for value in self.searched for name, spans in find_personal_data(value).items() if spans}
+    def personal(self, label: str) -> set[str]:
+        """Return the kinds of personal data in these values, and in the name of their label."""
+        finds = [find_personal_data(label), *(find_personal_data(value, label) for value in self.searched)]
+        return {kind for found in finds for kind, spans in found.items() if spans}
 
     def summary(self) -> dict[str, Any]:
         """Return the number of values, a lower bound if there are very many, and the most frequent ones."""
@@ -150,7 +151,7 @@ class Inspection:
     def _personal_data(self) -> dict[str, dict[str, Any]]:
         """Return the counts of each kind in texts and messages, and the labels and speakers that hold some."""
         others = {"speakers": self.speakers, **self.conversation_labels, **self.message_labels}
-        places = {place: values.personal() for place, values in others.items()}
+        places = {place: values.personal(place) for place, values in others.items()}
         return {
             name: {
                 **dict.fromkeys(("found", "messages"), 0),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -11,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 
 from turnlens._utils.files import atomic_path, check_file, is_standard
-from turnlens._utils.text_values import without_formula
+from turnlens._utils.text_values import strict_json, without_formulas
 from turnlens.formats.input_files import check_apart
 
 _VECTOR = "vector"
@@ -65,12 +65,14 @@ def _write_parquet(parts: list[Path], output: Path, metadata: dict[str, str]) ->
 
 def _write_csv(parts: list[Path], output: Path, metadata: dict[str, str]) -> None:
     """The vector is one cell, ``[0.1, …]``."""
-    with output.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(pq.read_schema(parts[0]).names)
-        for row in _rows(parts):
-            row[_VECTOR] = json.dumps(row[_VECTOR])
-            writer.writerow(map(without_formula, row.values()))
+    schema = pq.read_schema(parts[0])
+    at = schema.get_field_index(_VECTOR)
+    schema = without_formulas(schema.set(at, pa.field(_VECTOR, pa.string())).empty_table()).schema
+    with pyarrow.csv.CSVWriter(output, schema) as writer:
+        for part in parts:
+            table = pq.read_table(part)
+            vectors = pa.array(map(json.dumps, table[_VECTOR].to_pylist()), pa.string())
+            writer.write_table(without_formulas(table.set_column(at, _VECTOR, vectors)))
 
 
 def _write_array(parts: list[Path], output: Path, metadata: dict[str, str]) -> None:
@@ -86,7 +88,7 @@ def _write_array(parts: list[Path], output: Path, metadata: dict[str, str]) -> N
 def _write_lines(parts: list[Path], output: Path, metadata: dict[str, str], with_vectors: bool = True) -> None:
     with output.open("w", encoding="utf-8", newline="\n") as file:
         for row in _rows(parts, None if with_vectors else [_VECTOR]):
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            file.write(strict_json(row)[0] + "\n")
 
 
 def _rows(parts: list[Path], without: list[str] | None = None) -> Iterator[dict[str, Any]]:

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeVar, cast
 
@@ -32,6 +32,8 @@ _WITHOUT_LINES = (".json", ".parquet", ".xlsx")
 _FEW_COLUMNS = 2  # of a table whose rows may lack all cells but the first
 _MOST_BELOW = 20  # single cells below a table
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)  # a first line that Excel reads, and not as a row
+_QUOTED = re.compile('"[^"]*"')
+_HEADER_LINES = 64  # of a header with line breaks in its cells
 _BOM = b"\xef\xbb\xbf"
 ROWS_OF_A_FILE = 1 << 40  # more than any has; numbers of rows in later files of one log begin at its multiples
 _T = TypeVar("_T")
@@ -142,7 +144,7 @@ class Source:
     def cells(self) -> Iterator[tuple[int, list[str]]]:
         """Rows of a CSV or TSV file, header first; comma, tab or semicolon, whichever the header has most of.
 
-        The apostrophe that our own tables have before what a spreadsheet would take for a formula is taken off.
+        A header with line breaks in its cells takes several lines.
         """
         # a setting of the whole process, which has no other way to say it
         csv.field_size_limit(line_limit())
@@ -156,15 +158,14 @@ class Source:
                     lines_before, header = 1, next(lines, "")
                 if not header:
                     return
-                delimiter = told[1] if told else max("\t,;", key=header.count)
-                lines_before += 1
-                first = lines_before
-                yield first, next(csv.reader([header], delimiter=delimiter))
+                head = _whole_header(header, lines)
+                delimiter = told[1] if told else max("\t,;", key=_QUOTED.sub("", "".join(head)).count)
                 # strict, because otherwise a quote that is never closed would swallow all later rows
-                reader = csv.reader(lines, delimiter=delimiter, strict=True)
+                reader = csv.reader(chain(head, lines), delimiter=delimiter, strict=True)
+                first = lines_before
                 for cells in reader:
                     if cells:
-                        yield lines_before + 1, [with_formula(cell) for cell in cells]
+                        yield lines_before + 1, cells
                     lines_before = first + reader.line_num
             except TooLargeError as error:
                 raise ConversationError(self.place(lines_before + 1), str(error)) from None
@@ -177,9 +178,11 @@ class Source:
     def rows(self) -> Iterator[tuple[int, dict[str, str] | BadRow]]:
         """Rows of a CSV or TSV file, or of a workbook, by column name, without those that are blank.
 
-        Single cells below a table, such as who made a report and when, are left out with a warning.
+        Single cells below a table, such as who made a report and when, are left out with a warning. The apostrophe that
+        our own tables have before what a spreadsheet would take for a formula is taken off.
         """
-        cells = self.excel_cells() if self.ending == ".xlsx" else self.cells()
+        written = self.excel_cells() if self.ending == ".xlsx" else self.cells()
+        cells = ((number, [*map(with_formula, row)]) for number, row in written)
         header = _unique_names(next(cells, (1, []))[1])
         waiting: list[tuple[int, list[str]]] = []
         for number, row in cells:
@@ -194,9 +197,7 @@ class Source:
             yield number, _named(header, row)
         if waiting:
             log = logging.getLogger("turnlens")
-            log.warning(
-                "%s: left out what stands below the table: %r …", self.place(waiting[0][0]), waiting[0][1][0][:60]
-            )
+            log.warning("%s: left out what stands below the table", self.place(waiting[0][0]))
 
     def excel_cells(self) -> Iterator[tuple[int, list[str]]]:
         """Rows of a workbook, header first."""
@@ -289,6 +290,15 @@ def _named(header: list[str], row: list[str]) -> dict[str, str] | BadRow:
     if len(row) == len(header):
         return dict(zip(header, row))
     return BadRow(f"found {len(row)} cells; expected {len(header)} as in the header, check quotes")
+
+
+def _whole_header(header: str, lines: Iterator[str]) -> list[str]:
+    """Return the first line and those in which its last cell goes on."""
+    head, quotes = [header], header.count('"')
+    while quotes % 2 and len(head) < _HEADER_LINES and (line := next(lines, "")):
+        head.append(line)
+        quotes += line.count('"')
+    return head
 
 
 def _unique_names(header: list[str]) -> list[str]:

@@ -6,6 +6,7 @@ Cells that are merged downwards all hold what the first of them shows, and title
 from __future__ import annotations
 
 import logging
+import re
 import warnings
 import zipfile
 import zlib
@@ -27,6 +28,8 @@ _LONGEST_TAG = 1 << 20  # bytes; the parser reads an unfinished one again with e
 _LAST_ROW = 1 << 20  # of any spreadsheet; the library counts up to the one that a file names
 _READ_AT_ONCE = 1 << 16  # bytes
 _HEADER_SOUGHT = 20  # rows
+_NO_XML = re.compile("[\0-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
+_ESCAPED = re.compile("_x(?![Dd][89A-Fa-f])([0-9A-Fa-f]{4})_")  # but for halves of pairs
 # What the library raises where a workbook is damaged; of XML, SyntaxError.
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, EOFError, LookupError, ValueError, TypeError, AttributeError, SyntaxError),
@@ -182,9 +185,20 @@ def _as_text(rows: Iterator[tuple[int, tuple[Any, ...]]]) -> Iterator[tuple[int,
         yield number, [*cells[:width], *[""] * (width - len(cells))]
 
 
+def escaped_cell(text: str) -> str:
+    r"""Return a text as workbooks hold it, whose XML cannot hold most control characters.
+
+    >>> escaped_cell("a\rb"), escaped_cell("_x000D_")
+    ('a_x000D_b', '_x005F_x000D_')
+    """
+    return _NO_XML.sub(lambda match: f"_x{ord(match[0]):04X}_", text)
+
+
 def _text(value: Any) -> str:
     if value is None:
         return ""
+    if isinstance(value, str):
+        return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
     if isinstance(value, datetime):
         return value.date().isoformat() if value.time() == time() else value.isoformat(" ")
     if isinstance(value, float) and value.is_integer():

@@ -14,6 +14,7 @@ from safetensors.numpy import save_file
 
 from turnlens._utils.files import atomic_path
 from turnlens._utils.registries import GROUPS_FILE
+from turnlens._utils.text_values import printable
 from turnlens._utils.vectors import FloatArray, IntArray
 from turnlens.encoders.context_projection import ContextProjection
 from turnlens.groups.answer_guess import AnswerGuess
@@ -33,7 +34,7 @@ class StoredGroup:
     """A group as a store keeps it.
 
     Attributes:
-        name: Its name; empty until it has one.
+        name: Its name in one line that can be printed; empty until it has one.
         parent: Its coarse group; ``None`` if it is coarse itself.
         phrases: The phrases that it is named after.
         new: It appeared when the data grew.
@@ -49,6 +50,10 @@ class StoredGroup:
     renamed: bool = False
     pinned: bool = False
     aside: bool | None = None
+
+    def __post_init__(self) -> None:
+        # whoever gave it: a person, a file, a model, or the texts
+        object.__setattr__(self, "name", " ".join(printable(self.name).split()))
 
 
 @dataclass(frozen=True)

@@ -143,15 +143,16 @@ def edit_groups(
 
 
 def _renamed(model: GroupModel, group: int, name: str) -> GroupModel:
-    new_name = " ".join(name.split())
+    own = model.groups[group]
+    renamed = replace(own, name=name, renamed=True)
+    new_name = renamed.name
     if not 0 < len(new_name) <= LONGEST_NAME:
         raise ValueError(f"expected a name of 1 to {LONGEST_NAME} characters, got {len(new_name)}")
-    own = model.groups[group]
     for id in np.unique(model.fine[model.fine >= 0]).tolist():
         other = id if own.parent is not None else model.groups[id].parent
         if other not in (group, None) and model.groups[other].name == new_name:
             raise ValueError(f"group {other} has the name {new_name!r} already: merge the two, or choose another name")
-    return model.with_groups({group: replace(own, name=new_name, renamed=True)})
+    return model.with_groups({group: renamed})
 
 
 def _roles(model: GroupModel, group: int) -> set[str | None]:

@@ -42,7 +42,7 @@ def examples_of(seeds: Seeds) -> dict[str, list[str]]:
         texts = [given] if isinstance(given, str) else given
         if not isinstance(texts, list | tuple) or not all(isinstance(text, str) and text.strip() for text in texts):
             raise ValueError(f"seeds: expected a sentence or a list of examples for {given_name!r}, got {given!r:.80}")
-        name = _plain_name(given_name)
+        name = StoredGroup(given_name).name
         if not texts or not 0 < len(name) <= LONGEST_NAME:
             raise ValueError(
                 f"seeds: expected a name of 1 to {LONGEST_NAME} characters and one example or more, got "
@@ -54,10 +54,6 @@ def examples_of(seeds: Seeds) -> dict[str, list[str]]:
             )
         examples[name] = list(texts)
     return examples
-
-
-def _plain_name(given: str) -> str:
-    return " ".join(given.split())
 
 
 def aside_of(seeds: Seeds) -> Mapping[str, str | Sequence[str]]:
@@ -84,7 +80,7 @@ def with_seeds(model: GroupModel, seeds: Seeds, encoder: StoreEncoder, role: str
     texts = [text for own in examples.values() for text in own]
     vectors = basis.vectors_of(np.asarray(encoder.messages(texts)["vector"], np.float32))
     seed_of = np.repeat(np.arange(len(examples)), [len(own) for own in examples.values()])
-    aside = {_plain_name(name) for name in aside_of(seeds)}
+    aside = {StoredGroup(name).name for name in aside_of(seeds)}
     claimed = claimed_groups(model, basis, vectors, role)
     seeded = _seeded(model, basis, list(examples), vectors, seed_of, claimed, aside)
     has_changed = seeded.groups != model.groups or not np.array_equal(seeded.fine, model.fine)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import chain, zip_longest
@@ -16,8 +15,9 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from turnlens._utils.files import atomic_path, check_file
-from turnlens._utils.text_values import without_formula
+from turnlens._utils.text_values import strict_json, without_formulas
 from turnlens._utils.vectors import BoolArray, IntArray
+from turnlens.formats.workbooks import escaped_cell
 from turnlens.groups.group_model import Kind
 from turnlens.groups.pipeline import keys_of
 from turnlens.report.corpus import DURATION
@@ -62,13 +62,16 @@ def groups_table(report: Report, kind: Kind, rows: BoolArray | None = None) -> p
     for name, values in (("group", group_ids), ("coarse_group", coarse_ids)):
         table[name] = pa.array(values, mask=values < 0)
         table[f"{name}_name"] = pa.array([names.get(id) for id in values.tolist()], pa.string())
-    table |= {label_column(name, table): values for name, values in _labels(report, kind).items()}
+    for name, values in _labels(report, kind).items():
+        table[label_column(name, table)] = values
     return pa.table(table) if rows is None else pa.table(table).filter(pa.array(rows))
 
 
 def label_column(name: str, columns: Container[str]) -> str:
     """The column of a label, which must not take the name of another column."""
-    return f"label_{name}" if name in columns else name
+    while name in columns:
+        name = f"label_{name}"
+    return name
 
 
 def _labels(report: Report, kind: Kind) -> dict[str, pa.Array]:
@@ -127,25 +130,16 @@ def write_table(table: pa.Table, path: Path) -> None:
         if path.suffix.lower() == ".parquet":
             pyarrow.parquet.write_table(table, temporary)
         elif path.suffix.lower() == ".xlsx":
-            _write_sheet(table, temporary)
+            _write_sheet(without_formulas(table), temporary)
         elif path.suffix.lower() == ".csv":
-            pyarrow.csv.write_csv(_without_formulas(table), temporary)
+            pyarrow.csv.write_csv(without_formulas(table), temporary)
         else:
             _write_lines(table, temporary)
-
-
-def _without_formulas(table: pa.Table) -> pa.Table:
-    for place, field in enumerate(table.schema):
-        if pa.types.is_string(field.type):
-            cells = [without_formula(value) for value in table[place].to_pylist()]
-            table = table.set_column(place, field, pa.array(cells, field.type))
-    return table
 
 
 def _write_sheet(table: pa.Table, path: Path) -> None:
     from openpyxl import Workbook
     from openpyxl.cell import WriteOnlyCell
-    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
     if len(table) >= _SHEET_ROWS:
         raise ValueError(f"a spreadsheet holds {_SHEET_ROWS - 1:,} rows, got {len(table):,}: write .csv or .parquet")
@@ -155,11 +149,12 @@ def _write_sheet(table: pa.Table, path: Path) -> None:
     def cell(value: Any) -> Any:
         if not isinstance(value, str):
             return value
-        text = WriteOnlyCell(sheet, ILLEGAL_CHARACTERS_RE.sub(" ", value)[:_CELL_CHARACTERS])
-        text.data_type = "s"  # also if it looks like a formula
+        text = WriteOnlyCell(sheet)
+        text.value = escaped_cell(value[:_CELL_CHARACTERS])
+        text.data_type = "s"  # also if it looks like an error, such as #N/A
         return text
 
-    sheet.append(table.column_names)
+    sheet.append([*map(cell, table.column_names)])
     for batch in table.to_batches(_ROWS_AT_ONCE):
         for row in batch.to_pylist():
             sheet.append([cell(value) for value in row.values()])
@@ -169,7 +164,7 @@ def _write_sheet(table: pa.Table, path: Path) -> None:
 def _write_lines(table: pa.Table, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for batch in table.to_batches(_ROWS_AT_ONCE):
-            file.writelines(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in batch.to_pylist())
+            file.writelines(strict_json(row, default=str)[0] + "\n" for row in batch.to_pylist())
 
 
 def requests_table(report: Report, conversations: Iterable[Mapping[str, Any]]) -> pa.Table:

@@ -16,7 +16,6 @@ from typing import Any
 
 from turnlens._utils.arguments import did_you_mean
 from turnlens._utils.files import atomic_path, put_in_order
-from turnlens._utils.text_values import with_formula
 from turnlens.data.conversation_source import ConversationSource, MemorySource
 from turnlens.errors import BadRowError, ConversationError, error_line
 from turnlens.formats.bad_input import DAMAGE, BadRow, damage_of, parse_record
@@ -252,9 +251,6 @@ def _records(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
                 record = parse_record(raw)
             except BadRow as bad:
                 raise BadRowError(source.place(bad.number or number), str(bad)) from None
-            if source.ending == ".xlsx":  # perhaps saved from a CSV file of ours, whose reading takes the marks off
-                texts = {name: with_formula(value) for name, value in record.items() if isinstance(value, str)}
-                record = {**record, **texts}
             yield source.place(number), {name.strip(): value for name, value in record.items()}
     except tuple(DAMAGE) as error:
         raise ConversationError(source.name, damage_of(error)) from None

@@ -49,7 +49,7 @@ _NATIONAL: dict[tuple[int, ...], tuple[str, int]] = {
 
 # If a number could be a telephone number or an id, the word before it decides.
 _PHONE_WORDS = (
-    r"\b(?:call(?:ed|s|ing)?|(?:tele)?phone|ph|tel|tell?efon\w*|mobile?|mob|cell(?:phone|ulare)?|celular|fax|whatsapp|dial"
+    r"\b(?:call(?:ed|s|ing)?|(?:tele)?phone(?:no|nr|number)?|ph|tel|tell?efon\w*|mobile?|mob|cell(?:phone|ulare)?|celular|fax|whatsapp|dial"
     r"|ring|contact|handy|rufen|anruf\w*|appel\w*|portable|téléphon\w*|tél|teléfono|móvil|ll[aá]m\w*|chiam\w*|bel|bellen"
     r"|mobiel|ligar|ligue|zadzwoń|komórk\w*|ring[ae]?|телефон\w*|фон\w*)\b"
     r"|电话|手机|拨打|致电|联系|電話|携帯|फ़ोन|फोन|전화"

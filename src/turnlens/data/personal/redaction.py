@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hmac
 import os
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -31,10 +32,27 @@ PATTERNS: dict[str, tuple[str, Finder]] = {
     "urls": ("[url]", urls),
     "ips": ("[ip]", ips),
 }
-_PATTERNS_VERSION = 1  # raised when patterns change, so that files which were read with older patterns are read again
+_PATTERNS_VERSION = 2  # raised when patterns change, so that files which were read with older patterns are read again
 _PSEUDONYM_DIGITS = 32  # 128 bits, so that different ids do not meet
 _NAME = "[name]"
 _LONGEST_NAME = 200
+_NAME_LETTERS = 8
+_AS_LETTERS = str.maketrans("0123456789", "ghijklmnop")  # a hash without digits, which might look like a number
+_WORD = re.compile(r"[^\W\d_]+")
+_NUMBER_WORDS = (
+    "number",
+    "numbers",
+    "no",
+    "nr",
+    "num",
+    "nummer",
+    "numero",
+    "número",
+    "numéro",
+    "numer",
+    "nro",
+    "value",
+)
 
 
 @dataclass(frozen=True)
@@ -147,25 +165,27 @@ class Redaction:
             finders.append((_NAME, persons_finder(self.persons)))
         return finders
 
-    def text(self, text: str) -> str:
-        """Return the text with placeholders."""
+    def text(self, text: str, label: str = "") -> str:
+        """Return the text, or the value of a label, with placeholders."""
         parts, done = [], 0
-        for start, end, word in self.finds(text):
+        for start, end, word in self.finds(text, label):
             parts += [text[done:start], word]
             done = end
         return "".join(parts) + text[done:]
 
-    def finds(self, text: str) -> list[tuple[int, int, str]]:
+    def finds(self, text: str, label: str = "") -> list[tuple[int, int, str]]:
         """Return the start and end of personal data in a text, and its placeholder.
 
         Overlapping finds are merged into one, with the placeholder of the longer one.
+
+        Args:
+            text: The text.
+            label: The name of the label whose value it is, which is read like the words before it.
         """
-        plain = PlainText.of(text)
-        spans = ((word, span) for word, find in self._finders for span in find(plain.text))
-        return merged((*plain.as_written(span), word) for word, span in spans)
+        return merged(_finds(self._finders, text, label))
 
     def conversation(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return a checked conversation with placeholders in texts, speakers and labels.
+        """Return a checked conversation with placeholders in texts, speakers, labels and their names.
 
         An id with personal data becomes a pseudonym. The number of speakers does not change: if two get the same
         placeholder, the second is called ``[email] 2``. A numeric label that looks like personal data is left out.
@@ -185,30 +205,69 @@ class Redaction:
         """Return a name without personal data as it is, and for any other ``conversation-`` and a keyed hash."""
         if self.text(name) == name:
             return name
-        return f"conversation-{hmac.digest(self._secret, name.encode(), 'sha256').hex()[:_PSEUDONYM_DIGITS]}"
+        return f"conversation-{self._hash(name)[:_PSEUDONYM_DIGITS]}"
+
+    def _hash(self, name: str) -> str:
+        return hmac.digest(self._secret, name.encode(), "sha256").hex()
 
     def _labels(self, row: dict[str, Any], others: Iterable[str]) -> dict[str, Any]:
-        return {name: self._label(value) for name, value in row.items() if name not in others}
+        return {self._label_name(name): self._label(name, value) for name, value in row.items() if name not in others}
 
-    def _label(self, value: Any) -> Any:
+    @cached_property
+    def _label_names(self) -> dict[str, str]:
+        return {}
+
+    def _label_name(self, name: str) -> str:
+        """The name of a label with placeholders and a part of its keyed hash, so that two names never become one."""
+        if name not in self._label_names:
+            redacted = self.text(name)
+            letters = self._hash(name)[:_NAME_LETTERS].translate(_AS_LETTERS) if redacted != name else ""
+            self._label_names[name] = f"{redacted} {letters}" if letters else name
+        return self._label_names[name]
+
+    def _label(self, name: str, value: Any) -> Any:
         if isinstance(value, list):
-            return [self.text(item) for item in value]
-        if not is_searched(value):
+            return [self.text(item, name) for item in value]
+        searched = searched_text(value)
+        if searched is None:
             return value
+        redacted = self.text(searched, name)
         if isinstance(value, str):
-            return self.text(value)
-        return None if self.text(str(value)) != str(value) else value
+            return redacted
+        return None if redacted != searched else value
 
 
-def is_searched(value: Any) -> bool:
-    """Return true if a label's value may be personal data: a text or whole number, but no time, share or answer."""
-    return isinstance(value, str | int) and not isinstance(value, bool)
+def searched_text(value: Any) -> str | None:
+    """Return a label's value as text if it may be personal data: a text or a whole number, but no share or answer."""
+    if isinstance(value, float) and value.is_integer():  # whole numbers beside missing ones, in a data frame
+        return str(int(value))
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else None
 
 
-def find_personal_data(text: str) -> dict[str, list[Span]]:
-    """Return the spans of each kind in ``PATTERNS`` in a text."""
-    plain = PlainText.of(text)
-    return {name: list(map(plain.as_written, find(plain.text))) for name, (_, find) in PATTERNS.items()}
+def find_personal_data(text: str, label: str = "") -> dict[str, list[Span]]:
+    """Return the spans of each kind in ``PATTERNS`` in a text, or in the value of a label of this name."""
+    spans: dict[str, list[Span]] = {name: [] for name in PATTERNS}
+    for start, end, name in _finds([(name, find) for name, (_, find) in PATTERNS.items()], text, label):
+        spans[name].append((start, end))
+    return spans
+
+
+def _finds(finders: Iterable[tuple[str, Finder]], text: str, label: str) -> Iterator[tuple[int, int, str]]:
+    context = _words_before(label)
+    plain = PlainText.of(context + text)
+    for word, find in finders:
+        for span in find(plain.text):
+            start, end = plain.as_written(span)
+            if end > len(context):
+                yield max(0, start - len(context)), end - len(context), word
+
+
+def _words_before(label: str) -> str:
+    """The name of a label as words before its value. What it names is its last word: a `call_duration` is no call."""
+    words = _WORD.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", label))
+    while words and words[-1].lower() in _NUMBER_WORDS:
+        words.pop()
+    return f"{' '.join(words[:-1])}\n{words[-1]}: " if words else ""
 
 
 class _Speakers:

@@ -197,8 +197,8 @@ turnlens.download = (() => {
 
   function cell(value) {
     if (typeof value !== "string") return String(value);
-    const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
-    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+    const safe = /^'*[=+@\t\r\n＝＋－＠-]/.test(value) ? `'${value}` : value;
+    return /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   }
 
   /** Hands a file to the browser. */
