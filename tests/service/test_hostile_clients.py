@@ -19,6 +19,7 @@ pytest.importorskip("lancedb", reason="the extra store is not installed")
 from turnlens.encoders.reply_head import ReplyHead
 from turnlens.service import connections
 from turnlens.service.keys import new_key
+from turnlens.service.stores import OpenStore
 from turnlens.store import ConversationStore
 
 from .conftest import Gate
@@ -51,7 +52,16 @@ def test_only_the_turns_read_are_embedded(
     assert max(gate.passes) == turns
 
 
-def test_long_searches_keep_no_ordinary_one_waiting(serving: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+LONG: dict[str, tuple[str, dict[str, Any]]] = {
+    "search_conversations": ("search", {"level": "conversation", "messages": TALK["messages"]}),
+    "labelled": ("label", {"messages": [{"role": "u", "content": "card"}] * 101}),
+}
+
+
+@pytest.mark.parametrize("method", LONG)
+def test_long_reads_keep_no_ordinary_one_waiting(
+    serving: Running, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
     begun, end = threading.Semaphore(0), threading.Event()
 
     def hang(*given: Any, **settings: Any) -> list[Any]:
@@ -59,10 +69,10 @@ def test_long_searches_keep_no_ordinary_one_waiting(serving: Running, monkeypatc
         end.wait(SECONDS)
         return []
 
-    monkeypatch.setattr(ConversationStore, "search_conversations", hang)
+    monkeypatch.setattr(ConversationStore if method == "search_conversations" else OpenStore, method, hang)
     with ThreadPoolExecutor(6) as pool, serving.client() as client:
-        body = {"level": "conversation", "messages": TALK["messages"]}
-        long = [pool.submit(client.post, "/v1/search", json=body) for _ in range(6)]
+        path, body = LONG[method]
+        long = [pool.submit(client.post, f"/v1/{path}", json=body) for _ in range(6)]
         assert all(begun.acquire(timeout=SECONDS) for _ in range(2))
         try:
             answer = client.post("/v1/search", json={"query": "card"})

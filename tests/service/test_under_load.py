@@ -83,6 +83,20 @@ def test_a_full_queue_is_429_with_retry_after(gate: Gate) -> None:
     assert health.status_code == 200 and health.json()["status"] == "full"
 
 
+def test_long_requests_leave_room_for_short_ones(gate: Gate) -> None:
+    long = ["a"] * 700  # 2,100 tokens
+    with run_server(max_tokens=3000, queue_tokens=3000) as server, ThreadPoolExecutor(8) as pool:
+        gate.shut()
+        answers = [pool.submit(embed, server, *long)]
+        assert gate.reached.wait(SECONDS)
+        refused = embed(server, *long)
+        answers.append(pool.submit(embed, server, "b"))
+        waiting(server, 2100 + 3)
+        gate.open()
+        assert [answer.result(SECONDS).status_code for answer in answers] == [200, 200]
+    assert refused.status_code == 429 and int(refused.headers["Retry-After"]) >= 1
+
+
 def test_health_answers_while_the_model_is_busy(gate: Gate) -> None:
     with run_server() as server, ThreadPoolExecutor(1) as pool:
         with server.client() as client:
@@ -113,7 +127,7 @@ def test_requests_of_disconnected_clients_are_dropped(gate: Gate) -> None:
         assert gate.reached.wait(SECONDS)
         connection = request_without_waiting(server, *(["b"] * 5))
         waiting(server, 3 + 5 * 3)
-        (job,) = server.service.worker._queue._jobs
+        (job,) = server.service.worker._queue._short
         done = threading.Event()
         job.future.add_done_callback(lambda _: done.set())
         connection.close()

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra service is not installed")
 
-from turnlens.service.worker import CallJob, JobQueue, RowsJob
+from turnlens.service.worker import SHORT, CallJob, JobQueue, RowsJob
 
 
 def rows(*lengths: int) -> RowsJob:
@@ -26,6 +26,19 @@ def test_rows_of_jobs_are_batched_and_take_turns() -> None:
     assert queue.take(10) == [(last, [0])]
     assert queue.take(10) == [(large, [2, 3])]
     assert len(queue) == 0
+
+
+def test_a_short_job_waits_for_one_long_slice() -> None:
+    long = [rows(*[SHORT] * 3) for _ in range(4)]
+    queue = queue_of(*long)
+    assert queue.take(SHORT) == [(long[0], [0])]
+    short = [rows(2), rows(3), CallJob(lambda: None, tokens=4)]
+    for job in short:
+        queue.append(job)
+    assert queue.take(SHORT) == [(short[0], [0]), (short[1], [0])]
+    assert queue.take(SHORT) == [(long[1], [0])]  # long jobs get every other turn
+    assert queue.take(SHORT) is short[2]
+    assert [queue.take(SHORT)[0][0] for _ in range(4)] == [long[2], long[3], long[0], long[1]]
 
 
 def test_a_row_longer_than_a_batch_goes_alone() -> None:
@@ -60,5 +73,7 @@ def test_cancelled_jobs_are_dropped_with_their_tokens() -> None:
     queue.take(4)
     left.future.cancel()
     started.future.cancel()
-    assert queue.drop_finished() == 7  # 3, and the row of the other job that was not taken yet
+    assert (
+        sum(job.tokens for job in queue.drop_finished()) == 7
+    )  # 3, and the row of the other job that was not taken yet
     assert queue.take(10) == [(kept, [0])]

@@ -379,6 +379,17 @@ def test_texts_added_one_by_one_are_found_first(filled) -> None:
     assert all(store.search_messages(text, mode="text")[0].text == text for text in texts)
 
 
+def test_long_texts_are_indexed_at_once(filled) -> None:
+    """A search for words reads all text outside the index, so that this is counted in bytes too, not only in rows."""
+    store = filled([{"id": "many", "messages": [{"role": "user", "content": f"order {n}"} for n in range(40)]}])
+    store.compact()
+    for id, words, is_indexed in (("short", 1000, False), ("long", 250_000, True)):
+        store.add([{"id": id, "messages": [{"role": "user", "content": f"{id} " + "again and " * words}]}])
+        (index,) = store.tables().messages.inner.list_indices()
+        assert (index.num_unindexed_rows == 0) == is_indexed, id
+        assert store.search_messages(id, mode="text")[0].conversation == id
+
+
 def test_an_index_is_built_where_it_pays(filled, tiny_encoder, monkeypatch) -> None:
     monkeypatch.setattr(indexes, "SMALLEST_INDEXED", 300)
     store = filled(turnlens.sample_conversations(50))

@@ -27,6 +27,7 @@ from turnlens.store.records import conversations_of
 
 _INSTRUCTIONS = "Conversations that people had, kept in stores: search them, read them, and see what they are about."
 _OF_TRENDS = ("group", "group_name", "kind", "conversations", "growth", "growth_low", "growth_high", "counts")
+_LONGEST_ANSWER = 2**20  # bytes; more than an assistant can read, and the SDK writes them in the event loop
 _Kind = Literal["request", "message", "answer", "along the way"]
 
 
@@ -55,7 +56,7 @@ class SomeGroups(OfStore):
 
 async def conversation(asked: OneConversation, service: Service, store: OpenStore) -> dict[str, Any]:
     """Read a whole conversation by its id, with its labels."""
-    row = await service.stores.read(partial(store.reader.get, asked.id))
+    row = await service.stores.read(partial(store.reader.get, asked.id), is_long=True)
     if row is None:
         raise Refusal(404, f"there is no conversation {asked.id!r}", "id")
     return row
@@ -96,7 +97,7 @@ async def trends(asked: SomeGroups, service: Service, store: OpenStore) -> dict[
         shown = [{name: group[name] for name in _OF_TRENDS} for group in groups]
         return {**{name: overview[name] for name in ("made", "period", "counts")}, "groups": shown}
 
-    return await service.stores.read(read)
+    return await service.stores.read(read, is_long=True)
 
 
 def _groups(store: OpenStore, asked: SomeGroups) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -148,6 +149,8 @@ async def answer(service: Service, key: Key | None, scope: Scope, receive: Recei
         except Refusal as refusal:
             return _told(refusal)
         text = to_json(result, inf_nan_mode="null")
+        if len(text) > _LONGEST_ANSWER:
+            return _told(Refusal(413, f"the answer has {len(text):,} bytes, at most {_LONGEST_ANSWER:,} are sent"))
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=text.decode())], structured_content=from_json(text)
         )

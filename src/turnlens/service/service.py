@@ -21,11 +21,12 @@ from turnlens.service.served_model import LONGEST_TEXT, ServedModel
 from turnlens.service.settings import ServiceSettings
 from turnlens.service.stores import Stores, encoder_of
 from turnlens.service.threads import BoundedThreads
-from turnlens.service.worker import ModelWorker, TokenRow
+from turnlens.service.worker import SHORT, ModelWorker, TokenRow
 from turnlens.store.open_arguments import store_encoder
 from turnlens.store.store_encoder import StoreEncoder
 
-_SECONDS_TO_STOP = 5  # for calls that have begun; all others are dropped
+_CHARACTERS_PER_TOKEN = 4  # of usual texts
+_SECONDS_TO_STOP = 1  # for calls that have begun; all others are dropped
 _LOGGER = logging.getLogger("turnlens.service")
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -127,19 +128,22 @@ class Service:
     async def _tokenize(self, texts: Sequence[str], param: str) -> tuple[list[str], list[TokenRow]]:
         """The part of each text that the model reads, and its tokens."""
         model, most = self.model, self.settings.max_tokens
+        is_long = sum(map(len, texts)) > _CHARACTERS_PER_TOKEN * SHORT or len(texts) > SHORT
+        if is_long:
+            self.worker.check_room(is_long)
 
         def tokenize() -> tuple[list[str], list[TokenRow]]:
             starts = model.starts(texts, param, most)
             return starts, model.tokenize(starts, param, most)
 
-        return await self._tokenizing.run(tokenize)
+        return await self._tokenizing.run(tokenize, is_long)
 
     async def check_length(self, texts: Sequence[str], param: str) -> None:
         """Raise `Refusal` (413) if a text is so long that even reading its start would take long."""
         long = [text for text in texts if len(text) > LONGEST_TEXT]
         if long:
             model, most = self.model, self.settings.max_tokens
-            await self._tokenizing.run(lambda: model.starts(long, param, most))
+            await self._tokenizing.run(lambda: model.starts(long, param, most), is_long=True)
 
     async def embed_texts(self, texts: Sequence[str], param: str) -> tuple[FloatArray, int]:
         """The vectors of texts (texts, dim), and the number of tokens they had.

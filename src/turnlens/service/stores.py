@@ -50,6 +50,15 @@ class OpenStore:
     writer: ConversationStore
     _labellers: dict[int, Labeller] = field(default_factory=dict)  # of the file of groups, by its time of change
 
+    @property
+    def knows_groups(self) -> bool:
+        """True if messages can be labelled without reading the groups first, which takes long."""
+        if not self._labellers:
+            return False
+        from turnlens.report.labelling import Labeller
+
+        return Labeller.changed(self.reader) in self._labellers
+
     def labelled(self, vectors: FloatArray, roles: Sequence[str]) -> list[dict[str, Any]]:
         """The group of each message of a conversation, as `turnlens.report.label` finds it.
 

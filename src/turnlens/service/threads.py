@@ -8,12 +8,14 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from queue import SimpleQueue
+from itertools import count
+from queue import PriorityQueue
 from typing import Any, TypeVar
 
 from turnlens.service.refusals import Refusal
 
 _Result = TypeVar("_Result")
+_LAST = 2  # after short calls (0) and long ones (1)
 
 
 @dataclass(eq=False)
@@ -41,15 +43,20 @@ class BoundedThreads:
         self._waiting = waiting
         self._seconds = seconds
         self._open = 0
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._jobs: PriorityQueue[tuple[int, int, _Job | None]] = PriorityQueue()  # its order, its number, and a job
+        self._numbers = count()
         self._lock = threading.Lock()
         self._stuck, self._most_stuck = 0, threads
         self._threads: list[threading.Thread] = []
         for _ in range(threads):
             self._start_thread()
 
-    async def run(self, call: Callable[[], _Result]) -> _Result:
+    async def run(self, call: Callable[[], _Result], is_long: bool = False) -> _Result:
         """Return what ``call`` returns. If this is cancelled before a thread is free, ``call`` is never called.
+
+        Args:
+            call: The function to call.
+            is_long: It takes long, so that others go first.
 
         Raises:
             Refusal: Too much is waiting (429), no thread was free in time (503), or the call took too long (504).
@@ -61,7 +68,7 @@ class BoundedThreads:
         # The call counts as open until its thread is done with it, even if nobody waits for it any more.
         loop = asyncio.get_running_loop()
         job.future.add_done_callback(lambda _: _tell(loop, self._closed))
-        self._jobs.put(job)
+        self._jobs.put((int(is_long), next(self._numbers), job))
         try:
             async with asyncio.timeout(self._seconds) as limit:
                 return await asyncio.wrap_future(job.future)
@@ -82,7 +89,7 @@ class BoundedThreads:
         thread.start()
 
     def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
+        while (job := self._jobs.get()[2]) is not None:
             fulfil(job.future, job.call)
             with self._lock:
                 if job.is_given_up:
@@ -102,7 +109,7 @@ class BoundedThreads:
         """End the threads when the waiting work is done, or after this time; return whether all have ended."""
         end = time.monotonic() + seconds
         for _ in self._threads:
-            self._jobs.put(None)
+            self._jobs.put((_LAST, next(self._numbers), None))
         for thread in list(self._threads):
             thread.join(max(0.0, end - time.monotonic()))
         return not any(thread.is_alive() for thread in self._threads)

@@ -21,6 +21,7 @@ from turnlens.service.threads import fulfil
 TokenRow = Sequence[int]
 _Result = TypeVar("_Result")
 _LOADING_SECONDS = 5  # after this time, clients should try again while the model is loading
+SHORT = 1024  # tokens; more than a query, or a few messages to embed
 _MEMORY = 0.9  # the weight of earlier batches in the measured speed
 
 
@@ -41,6 +42,7 @@ class RowsJob:
         self._todo = deque(sorted(range(len(self.rows)), key=lambda row: len(self.rows[row])))
         self._vectors: FloatArray | None = None
         self.tokens = sum(map(len, self.rows))  # tokens in the rows that are not taken yet
+        self.is_long = self.tokens > SHORT
 
     def take(self, tokens: int, at_least: int = 0) -> list[int]:
         """Take the next rows, up to ``tokens`` tokens in all but at least ``at_least`` rows; return their numbers."""
@@ -79,56 +81,70 @@ class CallJob:
     tokens: int
     future: Future[Any] = field(default_factory=Future)
 
+    @property
+    def is_long(self) -> bool:
+        """True if it takes more than a moment."""
+        return self.tokens > SHORT
+
 
 Job = RowsJob | CallJob
 Batch = list[tuple[RowsJob, list[int]]]
 
 
 class JobQueue:
-    """Jobs in the order of their arrival. The queue is not safe for threads by itself."""
+    """Short jobs and long ones, each in the order of their arrival. The queue is not safe for threads by itself.
+
+    Both get every other turn. So a short job waits for a slice of one long job, however many of these there are.
+    """
 
     def __init__(self) -> None:
-        self._jobs: deque[Job] = deque()
+        self._short: deque[Job] = deque()
+        self._long: deque[Job] = deque()
+        self._is_turn_of_long = False
 
     def __len__(self) -> int:
-        return len(self._jobs)
+        return len(self._short) + len(self._long)
 
     def append(self, job: Job) -> None:
         """Add a job at the end."""
-        self._jobs.append(job)
+        (self._long if job.is_long else self._short).append(job)
 
-    def drop_finished(self) -> int:
-        """Remove the jobs that were cancelled or have failed, and return how many tokens those still had to embed."""
-        kept = deque(job for job in self._jobs if not job.future.done())
-        tokens = sum(job.tokens for job in self._jobs) - sum(job.tokens for job in kept)
-        self._jobs = kept
-        return tokens
+    def drop_finished(self) -> list[Job]:
+        """Remove and return the jobs that were cancelled or have failed."""
+        dropped = [job for job in (*self._short, *self._long) if job.future.done()]
+        for jobs in (self._short, self._long) if dropped else ():
+            kept = [job for job in jobs if not job.future.done()]
+            jobs.clear()
+            jobs.extend(kept)
+        return dropped
 
     def take(self, tokens: int) -> CallJob | Batch:
         """Take what goes through the model next: a single call, or rows of one or more jobs.
 
-        A job with rows left goes to the end of the queue. So a small job waits only for a slice of a large one, and not
-        for all of it.
+        A long job with rows left goes to the end of the long ones.
 
         Args:
             tokens: The most tokens in a batch; a single row may have more.
         """
-        first = self._jobs[0]
+        is_long = bool(self._long) and (self._is_turn_of_long or not self._short)
+        self._is_turn_of_long = not is_long
+        jobs = self._long if is_long else self._short
+        first = jobs[0]
         if isinstance(first, CallJob):
-            self._jobs.popleft()
+            jobs.popleft()
             return first
         batch: Batch = []
         unfinished: list[Job] = []
-        while self._jobs and isinstance(job := self._jobs[0], RowsJob):
+        while jobs and isinstance(job := jobs[0], RowsJob):
             taken = job.take(tokens, at_least=0 if batch else 1)
             if not taken:
                 break
             tokens -= sum(len(job.rows[row]) for row in taken)
             batch.append((job, taken))
-            self._jobs.popleft()
+            jobs.popleft()
             if job.has_more:
                 unfinished.append(job)
-        self._jobs.extend(unfinished)
+        jobs.extend(unfinished)
         return batch
 
 
@@ -140,7 +156,7 @@ class ModelWorker:
 
     Args:
         load: Loads the model. It is called in the thread, so that the service can answer meanwhile.
-        queue_tokens: The most tokens that may wait; further requests are refused.
+        queue_tokens: The most tokens of short requests, and of long ones, that may wait; others are refused.
         batch_wait: How long an idle model waits for others to join the first request, in seconds.
     """
 
@@ -154,7 +170,7 @@ class ModelWorker:
         self._stopping = False
         self._busy_since: float | None = None
         self._tokens_per_second = 1000.0  # until it is measured
-        self.tokens_waiting = 0
+        self._waiting = {False: 0, True: 0}  # tokens of short jobs and of long ones
         self._thread = threading.Thread(target=self._run, name="turnlens-model", daemon=True)
 
     def start(self) -> None:
@@ -174,6 +190,11 @@ class ModelWorker:
         failed: Future[ServedModel] = Future()
         failed.set_exception(error)
         self.loaded = failed
+
+    @property
+    def tokens_waiting(self) -> int:
+        """The tokens that wait for the model or are going through it."""
+        return sum(self._waiting.values())
 
     @property
     def busy_seconds(self) -> float:
@@ -212,15 +233,18 @@ class ModelWorker:
         self._append(job, admitted=True)
         return job.future.result()
 
-    def check_room(self) -> None:
+    def check_room(self, is_long: bool = False) -> None:
         """Refuse a request early if the queue would refuse it anyway, before it costs anything.
+
+        Args:
+            is_long: It has more than `SHORT` tokens. Long requests leave room for the others.
 
         Raises:
             Refusal: As for `embed`.
         """
         with self._changed:
             self.check_loaded()
-            self._check_room(1)
+            self._check_room(1, is_long)
 
     def check_loaded(self) -> None:
         """Raise `Refusal` (503) unless the model is loaded and the service is not stopping."""
@@ -231,23 +255,27 @@ class ModelWorker:
         if self.loaded.exception() is not None:
             raise Refusal(503, "the model could not be loaded: see the log of the service")
 
-    def _check_room(self, tokens: int) -> None:
-        if self._is_full(tokens):
-            self.tokens_waiting -= self._queue.drop_finished()
-        if self._is_full(tokens):
-            seconds = self.tokens_waiting / self._tokens_per_second
+    def _check_room(self, tokens: int, is_long: bool) -> None:
+        if self._is_full(tokens, is_long):
+            self._drop_finished()
+        if self._is_full(tokens, is_long):
+            seconds = self._waiting[is_long] / self._tokens_per_second
             raise Refusal(429, "the queue is full: send less at a time, or later", retry_after=seconds)
 
-    def _is_full(self, tokens: int) -> bool:
-        return self.tokens_waiting > 0 and self.tokens_waiting + tokens > self._queue_tokens
+    def _is_full(self, tokens: int, is_long: bool) -> bool:
+        return 0 < self._waiting[is_long] > self._queue_tokens - tokens
+
+    def _drop_finished(self) -> None:
+        for job in self._queue.drop_finished():
+            self._waiting[job.is_long] -= job.tokens
 
     def _append(self, job: Job, admitted: bool) -> None:
         with self._changed:
             self.check_loaded()
             if not admitted:
-                self._check_room(job.tokens)
+                self._check_room(job.tokens, job.is_long)
             self._queue.append(job)
-            self.tokens_waiting += job.tokens
+            self._waiting[job.is_long] += job.tokens
             self._changed.notify_all()
 
     def _run(self) -> None:
@@ -258,20 +286,20 @@ class ModelWorker:
             return
         self.loaded.set_result(model)
         while (batch := self._next(model.batch_tokens)) is not None:
-            tokens, start = self._tokens_of(batch), time.monotonic()
+            start = time.monotonic()
             self._busy_since = start
             if isinstance(batch, CallJob):
                 fulfil(batch.future, batch.call)
             else:
                 _run_batch(model, batch)
             self._busy_since = None
-            self._done(tokens, time.monotonic() - start)
+            self._done(batch, time.monotonic() - start)
 
     def _next(self, batch_tokens: int) -> CallJob | Batch | None:
         """Wait for what goes through the model next; ``None`` when the service stops and nothing waits."""
         with self._changed:
             while True:
-                self.tokens_waiting -= self._queue.drop_finished()
+                self._drop_finished()
                 if len(self._queue):
                     return self._queue.take(batch_tokens)
                 if self._stopping:
@@ -282,15 +310,13 @@ class ModelWorker:
                     lambda: self._stopping or self.tokens_waiting >= batch_tokens, timeout=self._batch_wait
                 )
 
-    @staticmethod
-    def _tokens_of(batch: CallJob | Batch) -> int:
+    def _done(self, batch: CallJob | Batch, seconds: float) -> None:
         if isinstance(batch, CallJob):
-            return batch.tokens
-        return sum(len(job.rows[row]) for job, rows in batch for row in rows)
-
-    def _done(self, tokens: int, seconds: float) -> None:
+            is_long, tokens = batch.is_long, batch.tokens
+        else:  # rows of jobs of one kind
+            is_long, tokens = batch[0][0].is_long, sum(len(job.rows[row]) for job, rows in batch for row in rows)
         with self._changed:
-            self.tokens_waiting -= tokens
+            self._waiting[is_long] -= tokens
             if seconds > 0:
                 self._tokens_per_second = _MEMORY * self._tokens_per_second + (1 - _MEMORY) * tokens / seconds
 

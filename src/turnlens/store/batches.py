@@ -70,15 +70,20 @@ def add_batch(changes: Transaction, encoder: StoreEncoder, records: Sequence[Rec
         vectors = _conversation_vectors(tables, encoder, writes, embedded)
         _replace(tables, writes)
         rows = [row for write in writes for row in message_rows(write.record, write.start)]
-        tables.messages.add(table_of(rows, tables.messages.schema, **embedded))
+        added = table_of(rows, tables.messages.schema, **embedded)
+        tables.messages.add(added)
         whole = [conversation_row(write.record) for write in writes]
         tables.conversations.add(table_of(whole, tables.conversations.schema, vector=vectors))
-        changes.commit(commits=tables.state.commits + 1, tokenizer=changes.prepare_texts(rows))
-    added = sum(not write.replaces and not write.start for write in writes)
+        changes.commit(
+            commits=tables.state.commits + 1,
+            unindexed=tables.state.unindexed + added["text"].nbytes,
+            tokenizer=changes.prepare_texts(rows),
+        )
+    new = sum(not write.replaces and not write.start for write in writes)
     grown = sum(write.start > 0 for write in writes)
     shortened, lost = sum(write.lost > 0 for write in writes), sum(write.lost for write in writes)
-    changed, unchanged = len(writes) - added - grown, len(records) - len(writes)
-    return AddReport(added, grown, changed, unchanged, messages, shortened, lost)
+    changed, unchanged = len(writes) - new - grown, len(records) - len(writes)
+    return AddReport(new, grown, changed, unchanged, messages, shortened, lost)
 
 
 def delete_conversations(changes: Transaction, ids: Sequence[str]) -> int:

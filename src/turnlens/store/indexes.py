@@ -30,6 +30,7 @@ _ENGLISH = "English"
 _TOGETHER = 20  # messages, which are too short one by one for a language to be told
 _COMMITS_UNTIL_TIDY, _SMALL = 64, 4096  # in a store of 4,096 messages at most; beyond, with their square root
 _LARGEST_UNINDEXED, _WHILE_ADDING = 0.25, 1.0  # texts outside the index, as a share of the texts in it
+_UNINDEXED_BYTES = 2 * 2**20  # of a store of that size, too; a search for words reads them in some 70 ms
 RETENTION = timedelta(minutes=10)  # longer than any reader needs to notice a commit
 _NEVER = timedelta(days=36_500)
 SMALLEST_INDEXED = 20_000  # vectors; fewer are held in memory. Measured in docs/scale.md#what-it-costs.
@@ -86,7 +87,7 @@ def _is_foreign(texts: Sequence[str]) -> bool:
 
 
 def _is_due(tables: Tables, is_adding: bool) -> bool:
-    """Return true if there are many small files, or many texts outside their index.
+    """Return true if there are many small files, or many or long texts outside their index.
 
     Tidying writes up to a million messages again and keeps the old files for a while. So the larger a store is, the
     more commits there must be; and while messages are added, they must have doubled.
@@ -97,8 +98,9 @@ def _is_due(tables: Tables, is_adding: bool) -> bool:
     text = next((index for index in tables.messages.inner.list_indices() if index.index_type == "FTS"), None)
     largest = _WHILE_ADDING if is_adding else _LARGEST_UNINDEXED
     outgrown = text is not None and text.num_unindexed_rows > largest * text.num_indexed_rows
-    commits = _COMMITS_UNTIL_TIDY * max(1.0, tables.messages.count_rows() / _SMALL) ** 0.5
-    return tables.state.commits >= commits or outgrown
+    growth = max(1.0, tables.messages.count_rows() / _SMALL) ** 0.5
+    too_long = not is_adding and tables.state.unindexed >= _UNINDEXED_BYTES * growth
+    return tables.state.commits >= _COMMITS_UNTIL_TIDY * growth or outgrown or too_long
 
 
 def tidy_if_due(path: Path, changes: Transaction, is_adding: bool = False) -> None:
@@ -118,7 +120,7 @@ def tidy(changes: Transaction, retention: timedelta) -> None:
     tables = changes.tables
     for table in (tables.messages, tables.conversations):
         table.inner.optimize(cleanup_older_than=_NEVER)  # the committed version is not the last one yet
-    changes.commit(commits=0)
+    changes.commit(commits=0, unindexed=0)
     indexes = {
         name: _indexed(changes, name, table, column) for name, (table, column) in _vector_columns(tables).items()
     }

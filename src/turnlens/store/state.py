@@ -80,6 +80,7 @@ class StoreState:
         indexes: The indexes of vectors, each of other rows: of messages (``vector``), of messages as candidates
             (``reply``), and of whole conversations (``conversation``).
         commits: How many batches were written since the tables were compacted.
+        unindexed: How many bytes of texts were added since then, which a search for words reads as a whole.
     """
 
     folder: str
@@ -94,6 +95,7 @@ class StoreState:
     conversations: int = 1
     indexes: dict[str, list[IndexFacts]] = field(default_factory=dict)
     commits: int = 0
+    unindexed: int = 0
 
 
 def read_state(path: Path) -> StoreState:

@@ -22,7 +22,7 @@ from turnlens.service.routes.conversations import StoreName, StoreOf
 from turnlens.service.service import Service, ServiceOf, with_contents
 
 _MOST = 1000
-_FEW = 100  # hits, found as fast as anything else
+_FEW = 100  # hits, or messages to label, as fast as anything else
 _LONGEST_WORDS = 10_000  # characters of a query in a search for words, as in the explorer
 
 Limit = Annotated[int, Field(ge=1, le=_MOST, description="The number of hits to return")]
@@ -239,4 +239,5 @@ async def label(
     vectors, _ = await service.embed_texts([message["content"] for message in messages], "messages")
     roles = [message["role"] for message in messages]
     call = partial(store.labelled, vectors, roles)
-    return {"labels": await service.stores.read(call)}
+    is_long = len(roles) > _FEW or not store.knows_groups
+    return {"labels": await service.stores.read(call, is_long)}

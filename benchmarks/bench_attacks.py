@@ -1,14 +1,15 @@
-"""A service under each of four attacks, while ordinary clients ask for what it is there for.
+"""A service under each attack of a table, while ordinary clients ask for what it is there for.
 
 The attacks: clients that send the same again and again, of very many values in several shapes, very long texts,
-nested filters and halves of surrogate pairs, while fifty connections say a byte of a header every eight seconds; next
-replies to two thousand messages; 256 connections that send a body a byte at a time; 250 that ask for a conversation
-of seven megabytes and read nothing, or 64 KB every nine seconds. Meanwhile 24 ordinary clients embed, search and look
-whether the service is well. For each attack, prints how long these requests took, the most memory that the service
-held, and how long it took to end after SIGTERM, sent in the midst of all that.
+nested filters and halves of surrogate pairs, while fifty connections say a byte of a header every eight seconds; the
+same to /mcp, as large as may be and as small as is still read; two thousand messages to label, or to say what comes
+next; 48 clients that embed many texts; 256 connections that send a body a byte at a time; 250 that ask for a
+conversation of seven megabytes and read nothing, or 64 KB every nine seconds. Meanwhile 24 ordinary clients embed,
+search by meaning and by words, and look whether the service is well. For each attack, prints how long these requests
+took, the most memory that the service held, and how long it took to end after SIGTERM, sent in the midst of all that.
 
-Run: python benchmarks/service_hostile.py [--seconds 60] [--attacks NAMES] [--model NAME] [--quick]
-Needs the extras service and store. Generated conversations.
+Run: python benchmarks/bench_attacks.py [--seconds 60] [--attacks NAMES] [--model NAME] [--quick]
+Needs the extras service, store, explorer and mcp. Generated conversations.
 """
 
 from __future__ import annotations
@@ -28,15 +29,16 @@ import numpy as np
 import psutil
 
 import turnlens
-from bench_service import server
+from bench_service import server, wait_until_loaded
+from turnlens.store import ConversationStore
 
 CLIENTS, SLOW_CONNECTIONS = 24, 50
-MOST_MEMORY, MOST_SECONDS_TO_STOP, MOST_SECONDS = 2.0, 30.0, 2.0  # GB, s, s (99 % of ordinary requests)
-ATTACKS = ("shapes", "long histories", "slow bodies", "unread answers")
+MOST_MEMORY, MOST_SECONDS_TO_STOP, MOST_SECONDS = 1.5, 5.0, 2.0  # GB, s, s (99 % of ordinary requests)
 _LARGE = "large"  # the id of a conversation
 _LENGTH = 7_900_000  # bytes; a body may have 8 MiB
-_JSON = {"Content-Type": "application/json"}
+_JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 Hostile = tuple[str, bytes]  # a path, and a body
+Connection = tuple[bytes, float, int]  # what is sent, seconds, bytes read
 
 
 def repeated(part: str, before: str, after: str, numbered: bool = False) -> bytes:
@@ -46,22 +48,57 @@ def repeated(part: str, before: str, after: str, numbered: bool = False) -> byte
     return (before + ", ".join(parts) + after).encode()
 
 
-def attacks(name: str) -> tuple[dict[str, Hostile], list[tuple[bytes, float, int]]]:
-    """The parts of an attack: bodies sent again and again, and connections (what is sent, seconds, bytes read).
+@dataclass(frozen=True)
+class Attack:
+    """An attack.
 
-    After its head, a connection sends a byte and reads so many bytes, again and again after so many seconds.
+    Attributes:
+        bodies: What clients send again and again, by their names.
+        connections: After its head, each sends a byte and reads so many bytes, again and again after so many seconds.
     """
+
+    bodies: dict[str, Hostile] = field(default_factory=dict)
+    connections: list[Connection] = field(default_factory=list)
+
+
+def attacks() -> dict[str, Attack]:
+    """The table of attacks."""
     post = b"POST /v1/search HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 90000\r\n\r\n"
     get = f"GET /v1/conversations/{_LARGE} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
-    turns = ", ".join(f'{{"role": "u{n % 2}", "content": "my card is lost again {n}"}}' for n in range(2000))
-    following = ("next", f'{{"candidates": ["a"], "messages": [{turns}]}}'.encode())
     headers = (b"GET / HTTP/1.1\r\nX-Slow: ", 8.0, 1)
+    turns = ", ".join(f'{{"role": "u{n % 2}", "content": "my card is lost again {n}"}}' for n in range(2000))
+    next_ = ("v1/next", f'{{"candidates": ["a"], "messages": [{turns}]}}'.encode())
+    label = ("v1/label", f'{{"messages": [{turns}]}}'.encode())
+    texts = ("v1/embeddings", f'{{"messages": [{turns[:9000].rpartition(", {")[0]}]}}'.encode())
     return {
-        "shapes": (hostile_bodies(), [headers] * SLOW_CONNECTIONS),
-        "long histories": ({f"next {n}": following for n in range(6)}, []),
-        "slow bodies": ({}, [(post, 0.5, 0)] * 256),
-        "unread answers": ({}, [(get, 9.0, 0)] * 150 + [(get, 9.0, 65_536)] * 100),
-    }[name]
+        "shapes": Attack(hostile_bodies(), [headers] * SLOW_CONNECTIONS),
+        "mcp": Attack(mcp_bodies()),
+        "labels": Attack({f"label {n}": label for n in range(8)}),
+        "long histories": Attack({f"next {n}": next_ for n in range(8)}),
+        "many clients": Attack({f"embed {n}": texts for n in range(48)}),
+        "slow bodies": Attack(connections=[(post, 0.5, 0)] * 256),
+        "unread answers": Attack(connections=[(get, 9.0, 0)] * 150 + [(get, 9.0, 65_536)] * 100),
+    }
+
+
+def mcp_bodies() -> dict[str, Hostile]:
+    """Return bodies for /mcp: three far beyond its limits, and others just within them."""
+    call = '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "%s", "arguments": %s}}'
+
+    def arguments(count: int) -> str:
+        return call % ("search", "{" + ",".join(f'"{number:x}":0' for number in range(count)) + "}")
+
+    bodies = {
+        "600,000 arguments": arguments(600_000),
+        "2.6 million objects": call % ("search", '{"query": [' + ",".join(["{}"] * 2_600_000) + "]}"),
+        "a batch of 190,000": "[" + ",".join(['{"jsonrpc": "2.0", "id": 1, "method": "a"}'] * 190_000) + "]",
+        "7,000 arguments": arguments(7000),
+        "21,000 objects": call % ("search", '{"query": [' + ",".join(["{}"] * 21_000) + "]}"),
+        "a batch of 21,000": "[" + ",".join(["{}"] * 21_000) + "]",
+        "a long conversation": call % ("conversation", f'{{"id": "{_LARGE}"}}'),
+        "many groups": call % ("groups", '{"limit": 200}'),
+    }
+    return {name: ("mcp", body.encode()) for name, body in bodies.items()}
 
 
 def hostile_bodies() -> dict[str, Hostile]:
@@ -72,23 +109,23 @@ def hostile_bodies() -> dict[str, Hostile]:
         "labels": "label.a in (" + ", ".join(["'x'"] * 1900) + ")",
     }
     bodies = {
-        "unknown keys": ("embeddings", repeated('"k{}": 0', '{"input": "a", ', "}", numbered=True)),
-        "lists": ("embeddings", repeated("[]", '{"input": [', "]}")),
-        "messages": ("embeddings", repeated("{}", '{"messages": [', "]}")),
-        "whole messages": ("search", repeated('{"role":"u","content":""}', '{"messages": [', "]}")),
-        "conversations": ("conversations", repeated('{"id":"1"}', '{"conversations": [', "]}")),
-        "many texts": ("rerank", repeated('"a b c d e f g h"', '{"query": "a", "documents": [', "]}")),
-        "short words": ("embeddings", b'{"input": "' + b"a " * (_LENGTH // 2) + b'"}'),
-        "one word": ("embeddings", b'{"input": "' + b"a" * _LENGTH + b'"}'),
-        "signs": ("search", b'{"mode": "hybrid", "query": "' + b"! " * (_LENGTH // 2) + b'"}'),
-        "half a pair": ("embeddings", b'{"input": "\\ud800"}'),
+        "unknown keys": ("v1/embeddings", repeated('"k{}": 0', '{"input": "a", ', "}", numbered=True)),
+        "lists": ("v1/embeddings", repeated("[]", '{"input": [', "]}")),
+        "messages": ("v1/embeddings", repeated("{}", '{"messages": [', "]}")),
+        "whole messages": ("v1/search", repeated('{"role":"u","content":""}', '{"messages": [', "]}")),
+        "conversations": ("v1/conversations", repeated('{"id":"1"}', '{"conversations": [', "]}")),
+        "many texts": ("v1/rerank", repeated('"a b c d e f g h"', '{"query": "a", "documents": [', "]}")),
+        "short words": ("v1/embeddings", b'{"input": "' + b"a " * (_LENGTH // 2) + b'"}'),
+        "one word": ("v1/embeddings", b'{"input": "' + b"a" * _LENGTH + b'"}'),
+        "signs": ("v1/search", b'{"mode": "hybrid", "query": "' + b"! " * (_LENGTH // 2) + b'"}'),
+        "half a pair": ("v1/embeddings", b'{"input": "\\ud800"}'),
         "long turns": (
-            "next",
+            "v1/next",
             b'{"candidates": ["a"], "messages": [{"role": "u", "content": "' + b"a " * 3_900_000 + b'"}]}',
         ),
     }
     return bodies | {
-        name: ("search", f'{{"query": "a", "where": "{where}"}}'.encode()) for name, where in filters.items()
+        name: ("v1/search", f'{{"query": "a", "where": "{where}"}}'.encode()) for name, where in filters.items()
     }
 
 
@@ -112,7 +149,8 @@ async def ask(client: httpx2.AsyncClient, told: Told, texts: list[str]) -> None:
         if kind == "embed":
             answer = await client.post("/v1/embeddings", json={"input": random.sample(texts, 2)})
         elif kind == "search":
-            body = {"query": random.choice(texts), "where": "role = 'user' and not text contains 'zzz'"}
+            body = {"query": random.choice(texts), "mode": random.choice(("vector", "hybrid"))}
+            body |= {"where": "role = 'user' and not text contains 'zzz'"} if random.random() < 0.5 else {}
             answer = await client.post("/v1/search", json=body)
         else:
             answer = await client.get("/health")
@@ -128,7 +166,7 @@ async def send(client: httpx2.AsyncClient, told: Told, name: str, hostile: Hosti
     statuses = told.hostile.setdefault(name, Counter())
     while not told.is_over:
         try:
-            answer = await client.post(f"/v1/{path}", content=body, headers=_JSON)
+            answer = await client.post(f"/{path}", content=body, headers=_JSON)
             statuses[str(answer.status_code)] += 1
         except httpx2.TransportError as error:
             statuses[type(error).__name__] += 1
@@ -169,7 +207,7 @@ async def watch(process: psutil.Process, told: Told) -> None:
 
 
 async def trouble(
-    url: str, process: psutil.Process, texts: list[str], attack: str, seconds: float, told: Told
+    url: str, process: psutil.Process, texts: list[str], attack: Attack, seconds: float, told: Told
 ) -> float:
     """All clients at once for some time; then SIGTERM, and the seconds until the service has ended."""
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
@@ -178,9 +216,8 @@ async def trouble(
         httpx2.AsyncClient(base_url=url, timeout=600, limits=limits) as hostile,
     ):
         asking = [asyncio.ensure_future(ask(ordinary, told, texts)) for _ in range(CLIENTS)]
-        bodies, slow = attacks(attack)
-        others = [asyncio.ensure_future(send(hostile, told, name, body)) for name, body in bodies.items()]
-        others += [asyncio.ensure_future(dawdle(url, told, *how)) for how in slow]
+        others = [asyncio.ensure_future(send(hostile, told, name, body)) for name, body in attack.bodies.items()]
+        others += [asyncio.ensure_future(dawdle(url, told, *how)) for how in attack.connections]
         others.append(asyncio.ensure_future(watch(process, told)))
         done, _ = await asyncio.wait(asking, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
         for task in done:
@@ -203,36 +240,38 @@ async def cancelled(tasks: list[asyncio.Future]) -> None:
 
 
 def main() -> int:
+    table = attacks()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60, help="of each attack")
-    parser.add_argument("--attacks", default=",".join(ATTACKS))
+    parser.add_argument("--attacks", default=",".join(table))
     parser.add_argument("--model")
     parser.add_argument("--quick", action="store_true", help="five seconds of each")
     options = parser.parse_args()
     random.seed(0)
     rows = [dict(row) for row in turnlens.sample_conversations(50 if options.quick else 300, seed=0)]
-    failed = [attack for attack in options.attacks.split(",") if not withstood(attack, rows, options)]
+    failed = [name for name in options.attacks.split(",") if not withstood(name, table[name], rows, options)]
     print(f"not withstood: {', '.join(failed)}" if failed else "all withstood")
     return int(bool(failed))
 
 
-def withstood(attack: str, rows: list[dict], options: argparse.Namespace) -> bool:
+def withstood(name: str, attack: Attack, rows: list[dict], options: argparse.Namespace) -> bool:
     """Print how a service of its own bears an attack, and say whether it did."""
     texts = [message["content"] for row in rows for message in row["messages"]]
-    large = [{"role": "user", "content": "again " * 580}] * (2000 if attack == "unread answers" else 2)
+    large = [{"role": "user", "content": "again " * 580}] * (2000 if name in ("unread answers", "mcp") else 2)
     told = Told()
     with tempfile.TemporaryDirectory() as folder:
-        chosen = ["--model", options.model] if options.model else []
-        with server("--store", f"{folder}/talks", *chosen) as (url, process):
-            for sent in (rows, [{"id": _LARGE, "messages": large}]):
-                answer = httpx2.post(f"{url}/v1/conversations", json={"conversations": sent}, timeout=600)
-                answer.raise_for_status()
+        store = ConversationStore.create(f"{folder}/talks", rows, encoder=options.model)
+        turnlens.cluster(store)
+        with server("--store", f"{folder}/talks") as (url, process):
+            wait_until_loaded(url)
+            body = {"conversations": [{"id": _LARGE, "messages": large}]}
+            httpx2.post(f"{url}/v1/conversations", json=body, timeout=600).raise_for_status()
             before = process.memory_info().rss / 1e9
             seconds = 5 if options.quick else options.seconds
             took = asyncio.run(trouble(url, process, texts, attack, seconds, told))
-    print(f"## {attack}")
-    for name, statuses in told.hostile.items():
-        print(f"{name}: " + ", ".join(f"{count:,} × {status}" for status, count in sorted(statuses.items())))
+    print(f"## {name}")
+    for client, statuses in told.hostile.items():
+        print(f"{client}: " + ", ".join(f"{count:,} × {status}" for status, count in sorted(statuses.items())))
     for kind, seconds in sorted(told.seconds.items()):
         print(f"{kind}: {len(seconds):,} served, {_spread(seconds)}")
     served = list(itertools.chain.from_iterable(told.seconds.values()))
