@@ -78,6 +78,18 @@ def test_a_file_without_ids_may_be_edited_between_looks_at_it(
     assert "already has another conversation" in run("cluster", file, "--store", "survey.store", *into, "b.csv").output
 
 
+def test_groups_are_compared_with_own_labels(chats: Path, store: Path, tmp_path: Path) -> None:
+    for label, of in (("intent", "values of intent"), ("domain", "Of 30 with one of")):  # of messages; of conversations
+        said = succeed("cluster", "--store", store, "--label", label)
+        assert of in said and "% right (F1" in said and "Calibration" not in said
+        to = ["--groups", store, "--output", tmp_path / "labels.csv", "--force", "--label", label]
+        said = succeed("label", chats, *to)
+        assert of in said and "% right (F1" in said and "Calibration" in said
+    for command in (["cluster", "--store", store], ["label", chats, *to[:-2]]):
+        result = run(*command, "--label", "nosuch")
+        assert result.exit_code == 1 and "nothing has this label; labels are domain, intent" in result.output
+
+
 def test_the_ending_names_the_format_and_a_dash_the_standard_output(store: Path, tmp_path: Path) -> None:
     succeed("cluster", "--store", store, "--level", "conversation", "--output", tmp_path / "groups.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "groups.jsonl").read_text().splitlines()]

@@ -117,6 +117,28 @@ def test_search_at_each_level(store) -> None:
     assert [hit["text"] for hit in replies] == ["which"]
 
 
+def test_filters_on_absent_names_say_which_there_are(store, talks) -> None:
+    for where, level, told in (
+        ("role = 'nobody'", "message", "no message has the role 'nobody'; there are bot, user"),
+        ("label.nosuch = 3", "message", "no message has the label 'nosuch'; there are domain, intent"),
+        ("label.intent in ('lots')", "message", "no message has intent=lots; intent has lost"),
+        ("speaker = 'ann'", "conversation", "no conversation has the role 'ann'; there are bot, user"),
+    ):
+        result = run("search", store, "card", "--level", level, "--where", where)
+        assert result.exit_code == 1 and told in result.output
+        if level == "message":
+            result = run("reply", "--store", store, "--conversation", talks, "--where", where)
+            assert result.exit_code == 1 and told in result.output
+    told = "no conversation has the label 'intent'; there are domain"
+    assert told in run("store", "delete", store, "--where", "label.intent = 'lost'").output
+    for where in ("turn > 99", "role contains 'nobody'", "role = 'user' and text = 'none'"):  # may be true another day
+        assert printed("search", store, "card", "--where", where) == []
+
+
+def test_replies_from_a_store_need_no_model(store, talks) -> None:
+    assert "my card is lost" in succeed("reply", "--store", store, "--conversation", talks)
+
+
 def test_replies_from_a_store_are_said_by_whoever_speaks_next(store, tiny_encoder_path, tmp_path) -> None:
     chat = written(tmp_path / "chat.jsonl", "i want a pizza")
     succeed("reply", tiny_encoder_path, "--store", store, "--conversation", chat, "--output", tmp_path / "best.json")

@@ -201,6 +201,10 @@ def test_one_text_a_row(tmp_path: Path) -> None:
     assert (second["id"], second["messages"][0]["time"]) == ("survey-4", "2024-06-01T00:00:00")
     path = write(tmp_path / "rated.csv", "Ticket ID,Rating,Comment\n7,1,Bad.\n8,5,Good.\n")
     assert [(row["id"], texts(row)) for row in read(path, "text=Comment")] == [("7", ["Bad."]), ("8", ["Good."])]
+    for header, ann, cleo in (("Author", "Ann", "Cleo"), ("Author,From", "Ann,Ben", "Cleo,Dan")):
+        path = write(tmp_path / "by.csv", f"No,Comment,{header}\n1,Bad.,{ann}\n2,Good.,{cleo}\n")
+        first, second = read(path, "text=Comment")  # nobody speaks where there is no conversation
+        assert (texts(first), first["Author"], second["messages"][0]["role"]) == (["Bad."], "Ann", "user")
     path = write(tmp_path / "t.jsonl", '{"answer": {"text": "Bad."}}\n{"answer": {"text": "Good."}}\n')
     assert [texts(row) for row in read(path, "text=answer.text")] == [["Bad."], ["Good."]]
     with pytest.raises(ConversationError, match="none of its conversations has any text"):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -12,17 +13,20 @@ from turnlens._compat import leave_out_pandas
 from turnlens._utils.files import only_writer
 from turnlens._utils.progress import note
 from turnlens.cli.explore import Compared, Grouping, explored_store, makes_groups, say_who_asks
-from turnlens.cli.options import GROUP_TABLE, Data, ExploredStore, Force, GivenData, Seed, StoreModel
+from turnlens.cli.options import GROUP_TABLE, Data, ExploredStore, Force, GivenData, OwnLabel, Seed, StoreModel
 from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.terminal import quiet_transformers, use_one_thread
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from turnlens.groups.naming_endpoint import Endpoint
     from turnlens.report import Groups
 
 
 _SHOWN = 15
 _KEY = "TURNLENS_NAMING_KEY"
+_NOT_LABELS = {"id", "messages", "role", "content"}
 
 
 @reads_conversations
@@ -61,6 +65,7 @@ def cluster(
         ),
     ] = None,
     name_model: Annotated[str | None, typer.Option(help="The name of the model at that endpoint.")] = None,
+    own_label: OwnLabel = None,
     force: Force = False,
 ) -> None:
     """Find and name groups of messages (what people ask and answer) and groups of conversations (topics).
@@ -98,6 +103,8 @@ def cluster(
             write_table(groups.summary(period), summary)
     _print(groups)
     say_who_asks(groups.report)
+    if own_label is not None:
+        _compare_with_labels(groups, own_label)
     if output is not None:
         note(f"Wrote the groups of {len(table):,} {level}s to {output}")
     if summary is not None:
@@ -142,6 +149,7 @@ def label(
     reading: Reading,
     model: StoreModel = None,
     seed: Seed = 0,
+    own_label: OwnLabel = None,
     force: Force = False,
 ) -> None:
     """Give messages the groups that `turnlens cluster` or `turnlens explore` has found in other conversations.
@@ -161,8 +169,60 @@ def label(
     use_one_thread()
     from turnlens.report import label as label_messages
 
+    own = _OwnLabels(own_label)
     with only_writer(output):
-        table = label_messages(reading.rows(data), groups=groups, encoder=model, seed=seed)
+        table = label_messages(own.noted(reading.rows(data)), groups=groups, encoder=model, seed=seed)
         write_table(table, output)
     none = table["group"].null_count / len(table)
     note(f"Wrote the groups of {len(table):,} messages to {output}; {100 * none:.1f} % belong to none of these")
+    if own_label is not None:
+        _print_agreement(table, own.values, own_label, own.of_messages, sorted(own.names - _NOT_LABELS))
+
+
+class _OwnLabels:
+    """The label of every message, or else of its conversation, noted while conversations pass by."""
+
+    def __init__(self, label: str | None) -> None:
+        self._label = label or ""
+        self.values: list[Any] = []
+        self.names: set[str] = set()
+        self.of_messages = False
+
+    def noted(self, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        for row in rows if self._label else ():
+            for message in row["messages"]:
+                self.names |= row.keys() | message.keys()
+                self.of_messages |= message.get(self._label) is not None
+                self.values.append(message.get(self._label, row.get(self._label)))
+            yield row
+        yield from rows
+
+
+def _compare_with_labels(groups: Groups, label: str) -> None:
+    from turnlens.report.tables import label_column
+
+    table = groups.to_arrow()
+    own = table.column_names[table.column_names.index("coarse_group_name") + 1 :]
+    column = label_column(label, table.column_names[: -len(own) or None])
+    values = table[column].to_pylist() if column in own else [None] * len(table)
+    _print_agreement(table, values, label, label in groups.report.message_labels, own)
+
+
+def _print_agreement(table: pa.Table, labels: list[Any], label: str, of_messages: bool, names: list[str]) -> None:
+    """Print how far the groups of a table agree with a label that the conversations have."""
+    from turnlens.evaluation.label_agreement import label_agreement, labelled_rows
+
+    rows = labelled_rows(table, labels, of_messages)
+    if not rows:
+        raise ValueError(f"--label {label}: nothing has this label; labels are {', '.join(names) or 'not there'}")
+    chosen = table.take(rows)
+    confidence = chosen["confidence"].to_numpy() if "confidence" in table.column_names else None
+    figures = label_agreement(chosen["group_name"].to_pylist(), [str(labels[row]) for row in rows], confidence)
+    note(
+        f"Of {figures['items']:,} with one of {figures['labels']:,} values of {label}, "
+        f"groups tell {100 * figures['accuracy']:.1f} % right (F1, mean over the values: {100 * figures['f1']:.1f} %). "
+        "A group stands for the value that has its name, or else for the one that most of its others have."
+    )
+    if shares := figures.get("calibration"):
+        told = ", ".join(f"{100 * right:.0f} % at {100 * sure:.0f} %" for sure, right in shares)
+        note(f"Calibration, of those in a group: right {told} confidence.")

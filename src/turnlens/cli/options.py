@@ -82,6 +82,14 @@ Speaker = Annotated[
 Where = Annotated[
     str | None, typer.Option(help="A filter, such as: role = 'user' and label.intent in ('refund', 'cancel').")
 ]
+OwnLabel = Annotated[
+    str | None,
+    typer.Option(
+        "--label",
+        help="A label of yours, of messages or of conversations: say how far the groups agree with it.",
+        show_default=False,
+    ),
+]
 GROUP_TABLE = typer.Option(
     "--output",
     "-o",

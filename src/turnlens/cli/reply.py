@@ -13,7 +13,6 @@ from turnlens.cli.options import (
     Candidates,
     ConversationFile,
     Force,
-    ModelArgument,
     OtherId,
     RankingFile,
     Speaker,
@@ -21,6 +20,7 @@ from turnlens.cli.options import (
     Where,
 )
 from turnlens.cli.reading_options import Reading, reads_conversations
+from turnlens.cli.store import require_hits
 from turnlens.cli.tables import print_hits, print_ranking, write_json
 from turnlens.cli.terminal import quiet_transformers, use_one_thread
 
@@ -30,8 +30,14 @@ if TYPE_CHECKING:
 
 @reads_conversations
 def reply(
-    model: ModelArgument,
     conversation: ConversationFile,
+    model: Annotated[
+        str | None,
+        typer.Argument(
+            help="A folder or a Hub name; if left out, that of the store, or else the default encoder.",
+            show_default=False,
+        ),
+    ] = None,
     candidates: Candidates = None,
     store: Annotated[
         str | None,
@@ -88,12 +94,13 @@ def reply(
 
 
 def _reply_from_store(
-    path: str, model: str, messages: list[dict[str, Any]], settings: dict[str, Any], json_file: Path | None
+    path: str, model: str | None, messages: list[dict[str, Any]], settings: dict[str, Any], json_file: Path | None
 ) -> None:
     from turnlens.store import ConversationStore
 
-    opened = ConversationStore.open(path, encoder=model, read_only=True)
+    opened = ConversationStore.open(path, encoder=model, create=False, read_only=True)
     hits = [asdict(hit) for hit in opened.next_replies(messages, **settings)]
+    require_hits(opened, hits, settings["where"], "message")
     if json_file is not None:
         write_json(json_file, [{"message": hit["text"], "score": hit["score"], **hit} for hit in hits])
     print_hits(hits)

@@ -155,6 +155,7 @@ def search(
     else:
         hits = opened.search_messages(query, mode=mode, where=where, limit=limit, offset=offset)
     rows = [asdict(hit) for hit in hits]
+    require_hits(opened, rows, where, "conversation" if level == "conversation" else "message")
     if json_output:
         _print_json(rows)
     else:
@@ -306,9 +307,20 @@ def _refuse_tables_of_groups(data: list[Path], reading: Reading, store: str) -> 
             )
 
 
+def require_hits(
+    opened: ConversationStore, hits: list[Any], where: str | None, level: Literal["message", "conversation"]
+) -> None:
+    """Raise ``ValueError`` if there are no hits because a filter names a role or a label that the store lacks."""
+    from turnlens.store.searches import absent_names
+
+    if where is not None and not hits and (absent := absent_names(opened.tables(), where, level)):
+        raise ValueError(f"--where {where!r}: {absent}")
+
+
 def _chosen(opened: ConversationStore, ids: list[str], where: str | None) -> tuple[list[str], str]:
     """The ids of a store's conversations that are named or fulfil a filter, and what is to be said of others."""
     filtered = opened.ids(where) if where is not None else []
+    require_hits(opened, filtered, where, "conversation")
     missing = [id for id in ids if opened.get(id) is None]
     problems = [f"not there: {', '.join(missing)}"] if missing else []
     if where is not None and not filtered:

@@ -137,8 +137,14 @@ def train(
     is_file = method is not None and method.endswith(".toml")
     if method is not None and not is_file:
         check_method(method)
+    if options and validation is None:
+        raise ValueError(
+            f"{', '.join(options)} without validation: add --set validation=FILE, data to choose the best step by"
+        )
     if "task" in options:
         check_task(options["task"])
+    if type(options.get("max_queries", 1)) is not int:
+        raise ValueError(f"max_queries must be a whole number, got {options['max_queries']!r}")
     if workers is not None and (type(workers) is not int or workers < 1):
         raise ValueError(f"workers must be a whole number, 1 or more, got {workers!r}")
     reading.check(data, output)
@@ -244,10 +250,6 @@ def _recipe(method: str | None, is_file: bool, preset: str | None, settings: dic
 def _evaluator(data: Path | None, recipe: Recipe, options: dict[str, Any], reading: Reading) -> TaskEvaluator | None:
     """The task that chooses the best step, on validation data that is read here, before training starts."""
     if data is None:
-        if options:
-            raise ValueError(
-                f"{', '.join(options)} without validation: add --set validation=FILE, data to choose the best step by"
-            )
         return None
     from turnlens.evaluation import TaskEvaluator
 

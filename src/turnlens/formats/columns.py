@@ -152,8 +152,9 @@ def find_columns(
 ) -> Columns:
     """Find the columns: those that the user named, and the others by their usual names.
 
-    If the text is named and there is no speaker, each row is a text of its own, such as an answer to a survey. If
-    speaker, text and time are named and there is no id, the rows are one conversation.
+    If the text is named, and there is no speaker or no conversation that one could speak in, each row is a text of its
+    own, such as an answer to a survey. Its author is then a label. If speaker, text and time are named and there is no
+    id, the rows are one conversation.
 
     Args:
         names: All columns of a table, or the fields of a message.
@@ -168,8 +169,9 @@ def find_columns(
     columns: dict[str, Any] = {}
     for meaning, groups in _NAMES.items():
         columns[meaning] = getattr(chosen, meaning)
-        is_found = columns[meaning] is not None or (meaning == "speaker" and chosen.answer is not None)
-        if not is_found and not (whole_conversations and meaning == "conversation"):
+        is_alone = chosen.text is not None and columns.get("conversation") is None and not whole_conversations
+        is_needed = not (meaning == "speaker" and (chosen.answer is not None or is_alone))
+        if columns[meaning] is None and is_needed and not (whole_conversations and meaning == "conversation"):
             columns[meaning] = _only_one(meaning, groups, names)
     has_sides = columns["speaker"] is not None or whole_conversations
     are_texts = chosen.answer is not None or (chosen.text is not None and not has_sides)

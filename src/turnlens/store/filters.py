@@ -110,32 +110,19 @@ def read_filter(filter: str, columns: Mapping[str, Column]) -> str:
         >>> read_filter("role = 'user' and not turn > 3", MESSAGE_COLUMNS)
         "role = 'user' AND NOT turn > 3"
     """
-    if isinstance(filter, SQL):
-        return filter
+    return filter if isinstance(filter, SQL) else _Reader(filter, columns).condition()
+
+
+def named_in(filter: str, columns: Mapping[str, Column]) -> tuple[list[str], dict[str, list[str]]]:
+    """Return the roles that a filter compares with, and the entries of labels by their names.
+
+    Example:
+        >>> named_in("role = 'user' or label.intent in ('a', 'b')", MESSAGE_COLUMNS)
+        (['user'], {'intent': ['intent=a', 'intent=b']})
+    """
     reader = _Reader(filter, columns)
-    sql: list[str] = []
-    depth = comparisons = 0
-    while True:
-        while opening := reader.take("not", "("):
-            depth += opening == "("
-            if depth > _DEEPEST:
-                raise reader.error(f"expected at most {_DEEPEST} levels of parentheses")
-            if opening == "not" and sql[-1:] == ["NOT"]:
-                sql.pop()
-            else:
-                sql.append(opening.upper())
-        comparisons += 1
-        if comparisons > _MOST_COMPARISONS:
-            raise reader.error(f"expected at most {_MOST_COMPARISONS} comparisons")
-        sql.append(reader.comparison())
-        while depth and reader.take(")"):
-            depth -= 1
-            sql.append(")")
-        joint = reader.take("and", "or")
-        if not joint:
-            reader.expect(")" if depth else "")
-            return " ".join(sql)
-        sql.append(joint.upper())
+    reader.condition()
+    return reader.roles, reader.labels
 
 
 def ids_among(ids: Iterable[str]) -> str:
@@ -172,6 +159,8 @@ class _Reader:
         self._columns = columns
         self._tokens = iter(self._tokenized())
         self._token = next(self._tokens)
+        self.roles: list[str] = []
+        self.labels: dict[str, list[str]] = {}
 
     def _tokenized(self) -> list[_Token]:
         if len(self._filter) > _LONGEST:
@@ -213,6 +202,32 @@ class _Reader:
         if not sign and self._token.kind != "end":
             raise self.error("expected 'and', 'or' or the end")
 
+    def condition(self) -> str:
+        """Read all comparisons, and return them as SQL."""
+        sql: list[str] = []
+        depth = comparisons = 0
+        while True:
+            while opening := self.take("not", "("):
+                depth += opening == "("
+                if depth > _DEEPEST:
+                    raise self.error(f"expected at most {_DEEPEST} levels of parentheses")
+                if opening == "not" and sql[-1:] == ["NOT"]:
+                    sql.pop()
+                else:
+                    sql.append(opening.upper())
+            comparisons += 1
+            if comparisons > _MOST_COMPARISONS:
+                raise self.error(f"expected at most {_MOST_COMPARISONS} comparisons")
+            sql.append(self.comparison())
+            while depth and self.take(")"):
+                depth -= 1
+                sql.append(")")
+            joint = self.take("and", "or")
+            if not joint:
+                self.expect(")" if depth else "")
+                return " ".join(sql)
+            sql.append(joint.upper())
+
     def comparison(self) -> str:
         """A comparison as SQL."""
         column, label = self._column()
@@ -228,12 +243,14 @@ class _Reader:
             raise self.error("labels and lists are compared with =, != and in only", operator)
         if column.kind == "time":
             return self._compared_times(column.name, sign)
+        if sign == "contains":
+            return f"contains({column.name}, {_quoted(self._text())})"
         values = self._values(column, label) if sign.endswith("in") else self._value(column, label)
         if column.kind in ("texts", "labels"):
             return f"{_OF_LISTS[sign]}array_has_any({column.name}, make_array({values}))"
         if sign.endswith("in"):
             return f"{column.name} {sign.upper()} ({values})"
-        return f"contains({column.name}, {values})" if sign == "contains" else f"{column.name} {sign} {values}"
+        return f"{column.name} {sign} {values}"
 
     def _read(self) -> _Token:
         token = self._token
@@ -268,18 +285,28 @@ class _Reader:
 
     def _value(self, column: Column, label: str) -> str:
         """A value as SQL."""
+        if column.kind in ("text", "texts"):
+            text = self._text()
+            if column.name in ("role", "speakers"):
+                self.roles.append(text)
+            return _quoted(text)
         token = self._read()
         if column.kind == "number":
             if token.kind != "number" or "." in token.text or len(token.text.lstrip("+-")) > _MOST_DIGITS:
                 raise self.error(f"expected a whole number of at most {_MOST_DIGITS} digits", token)
             return str(int(token.text))
-        if column.kind == "labels":
-            if token.kind not in ("text", "number", "time") and token.text not in ("true", "false"):
-                raise self.error("expected a text in quotes, a number, true or false", token)
-            return _quoted(label_entry(label, _unquoted(token.text)))
+        if token.kind not in ("text", "number", "time") and token.text not in ("true", "false"):
+            raise self.error("expected a text in quotes, a number, true or false", token)
+        entry = label_entry(label, _unquoted(token.text))
+        self.labels.setdefault(label, []).append(entry)
+        return _quoted(entry)
+
+    def _text(self) -> str:
+        """A text in quotes, without them."""
+        token = self._read()
         if token.kind != "text":
             raise self.error("expected a text in quotes", token)
-        return _quoted(_unquoted(token.text))
+        return _unquoted(token.text)
 
     def _compared_times(self, column: str, sign: str) -> str:
         if not sign.endswith("in"):

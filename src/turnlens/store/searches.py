@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
+import pyarrow.compute as pc
 
-from turnlens.store.filters import names_role, said_by
+from turnlens.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, named_in, names_role, said_by
 from turnlens.store.hits import ConversationHit, MessageHit, ReplyHit
 from turnlens.store.lance_table import Tables
 from turnlens.store.records import labels_of, labels_of_hit
@@ -17,6 +18,7 @@ _FUSION = 60  # k of reciprocal rank fusion (Cormack et al., SIGIR 2009)
 _COLUMNS = ["conversation", "turn", "role", "text", "labels", "fields", "time"]
 _CONVERSATION_COLUMNS = ["conversation", "turns", "speakers", "fields", "text", "first_time", "last_time"]
 _FUSED = 50  # at least, of each ranking
+_TOLD = 20  # values of a label
 _Hit = TypeVar("_Hit", bound=MessageHit)
 
 
@@ -106,6 +108,37 @@ def find_conversations(
     ranking = tables.conversations.nearest("vector", vector, where, limit + offset)
     rows = tables.conversations.ranked(ranking, _CONVERSATION_COLUMNS)
     return [_conversation_hit(row) for row in rows.slice(offset, limit).to_pylist()]
+
+
+def absent_names(tables: Tables, where: str, level: Literal["message", "conversation"]) -> str:
+    """Tell which roles and labels of a filter do not occur in a store, and which do; an empty text if all occur.
+
+    This goes through the whole store, so ask only if a filter has found nothing.
+    """
+    is_message = level == "message"
+    table, column = (tables.messages, "role") if is_message else (tables.conversations, "speakers")
+    roles, labels = named_in(where, MESSAGE_COLUMNS if is_message else CONVERSATION_COLUMNS)
+    there: set[str] = set()
+    entries: set[str] = set()
+    for batch in table.batches([column, "labels"]):
+        said = batch[column] if is_message else batch[column].flatten()
+        there.update(pc.unique(said).to_pylist())
+        entries.update(pc.unique(batch["labels"].flatten()).to_pylist())
+    names = sorted({entry.partition("=")[0] for entry in entries})
+    told = [f"no {level} has the role {role!r}; there are {_listed(there)}" for role in roles if role not in there]
+    for name, asked in labels.items():
+        values = [entry.partition("=")[2] for entry in entries if entry.partition("=")[0] == name]
+        if not values:
+            told.append(f"no {level} has the label {name!r}; there are {_listed(names)}")
+        elif missing := [entry for entry in asked if entry not in entries]:
+            told.append(f"no {level} has {' or '.join(missing)}; {name} has {_listed(values)}")
+    return "; ".join(told)
+
+
+def _listed(names: Iterable[str]) -> str:
+    shown = sorted(names)
+    more = f", … {len(shown) - _TOLD:,} more" if len(shown) > _TOLD else ""
+    return ", ".join(shown[:_TOLD]) + more or "none"
 
 
 def _first_of_each_text(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
