@@ -1,13 +1,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import resource
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from filelock import FileLock
 
+from turnlens._utils.files import is_disk_full
 from turnlens.store import SQL, ConversationStore, StoreError, StoreLockedError
 from turnlens.store.state import naming_damage, state_stamp
 from turnlens.store.store_encoder import StoreEncoder
@@ -144,6 +149,50 @@ def test_full_disks_and_missing_rights_are_no_damage(tmp_path: Path, error: Exce
     with pytest.raises(StoreError, match=said) as raised, naming_damage(tmp_path):
         raise error
     assert "delete" not in str(raised.value)
+
+
+@contextmanager
+def largest_files(size: int) -> Iterator[None]:
+    """Inside the block, no file may be larger, as on a disk that is full, and without the rights to make one."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_is_asked_where_an_error_does_not_tell(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"the disk of .* is full .*the store is sound"):  # noqa: SIM117
+        with largest_files(1000), naming_damage(tmp_path):
+            raise RuntimeError("lance error: the task failed")
+    with pytest.raises(StoreError, match="cannot be used: lance error"), naming_damage(tmp_path):
+        raise RuntimeError("lance error: the task failed")
+
+
+@pytest.mark.slow
+def test_full_disks_are_told_wherever_they_show(store, conversations, tiny_encoder, own_encoder, tmp_path) -> None:
+    own_encoder.transformers_model.embeddings.word_embeddings.weight.data += 1
+    uses: dict[str, Callable[[ConversationStore], object]] = {
+        "create": lambda store: ConversationStore.create(store.path / "inner", conversations, encoder=tiny_encoder),
+        "add": lambda store: store.add([{**row, "id": f"new {row['id']}"} for row in conversations]),
+        "compact": lambda store: store.compact(retention=timedelta(0)),
+        "delete": lambda store: store.delete(["talk-0"]),
+        "erase": lambda store: store.erase(["talk-0"]),
+        "reindex": lambda store: store.reindex(own_encoder),
+    }
+    told = 0
+    for size in (0, 300, 1000, 2500, 6000, 20_000):
+        for name, use in uses.items():
+            own = ConversationStore.open(shutil.copytree(store.path, tmp_path / f"{size} {name}"), encoder=tiny_encoder)
+            try:
+                with largest_files(size):
+                    use(own)
+            except (StoreError, OSError) as error:
+                assert is_disk_full(error) or " is full " in str(error), (size, name, error)
+                told += 1
+            assert own.stats().conversations in (4, 5, 10), (size, name)
+    assert told > len(uses)
 
 
 def test_a_lock_of_another_user(store, monkeypatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import glob
 import os
+import re
 import shutil
 import socket
 import sys
@@ -18,12 +19,9 @@ from filelock import FileLock, Timeout
 
 # A folder with one of these files is a model, so it may be overwritten.
 _MODEL = "modules.json"
-# Libraries that write tensors raise errors of their own, which may not even contain the system's message.
-_SIGNS_OF_A_FULL_DISK = (
-    *(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)),
-    "inline_container.cc",  # in torch's errors, followed by what was being written
-    "the disk is full",  # in ours
-)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_IN_TORCH = "inline_container.cc"  # all that its errors say, followed by what was being written
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
 def is_standard(path: str | os.PathLike[str]) -> bool:
@@ -33,7 +31,21 @@ def is_standard(path: str | os.PathLike[str]) -> bool:
 
 def is_disk_full(error: BaseException) -> bool:
     """Return true if an error, of any library, comes from a disk without free space."""
-    return any(sign in str(error) for sign in _SIGNS_OF_A_FULL_DISK)
+    return errno_of(error) in _FULL or _IN_TORCH in str(error) or any(os.strerror(n) in str(error) for n in _FULL)
+
+
+def errno_of(error: BaseException | None) -> int | None:
+    """The number of the system's error behind an error of any library, such as `errno.ENOSPC`; ``None`` without one.
+
+    Libraries in Rust, as LanceDB and safetensors are, give it in the text, whatever the type of their error.
+    """
+    while error is not None:
+        if isinstance(error, OSError) and error.errno is not None:
+            return error.errno
+        if found := _OS_ERROR.search(str(error)):
+            return int(found[1])
+        error = error.__cause__
+    return None
 
 
 def is_url(path: str | os.PathLike[str]) -> bool:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
-from turnlens._utils.files import atomic_path
+from turnlens._utils.checked_arrays import load_checked, save_checked
 from turnlens._utils.registries import GROUPS_FILE
 from turnlens._utils.text_values import printable
 from turnlens._utils.vectors import FloatArray, IntArray
@@ -159,12 +156,10 @@ def read_models(store: Path) -> GroupModels:
 def read_model_file(path: Path) -> GroupModels:
     """Read a file of groups. Raises the errors of `read_models`."""
     try:
-        with safe_open(path, framework="numpy") as file:
-            facts = json.loads((file.metadata() or {})["groups"])
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+        facts, arrays = load_checked(path)
         if facts["format"] == _FORMAT:
             return {kind: _from(facts[kind], arrays, kind) for kind in (*KINDS, ASKED) if kind in facts}
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is damaged: {error}; delete it, and the groups will be found again") from error
     raise ValueError(
         f"{path} has format {facts['format']}, this version of turnlens reads {_FORMAT}: use the one that wrote it"
@@ -195,21 +190,18 @@ def write_models(store: Path, models: GroupModels) -> None:
             "centroids": ids,
             "groups": {str(id): asdict(group) for id, group in sorted(own.groups.items())},
         }
-        arrays |= {f"{kind}.{name}": np.ascontiguousarray(getattr(own, name)) for name in _ARRAYS}
+        arrays |= {f"{kind}.{name}": getattr(own, name) for name in _ARRAYS}
         if (basis := own.basis) is not None:
             facts[kind]["basis"] = {name: getattr(basis, name) for name in _BASIS_FACTS}
-            arrays |= {f"{kind}.{name}": np.ascontiguousarray(getattr(basis, name)) for name in _BASIS_ARRAYS}
+            arrays |= {f"{kind}.{name}": getattr(basis, name) for name in _BASIS_ARRAYS}
             if (context := basis.context) is not None:
                 facts[kind]["context"] = context.messages
-                arrays |= {f"{kind}.mean": context.mean, f"{kind}.matrix": np.ascontiguousarray(context.matrix)}
+                arrays |= {f"{kind}.mean": context.mean, f"{kind}.matrix": context.matrix}
             if (answers := basis.answers) is not None:
-                arrays |= {
-                    f"{kind}.answers.{name}": np.ascontiguousarray(array) for name, array in vars(answers).items()
-                }
+                arrays |= {f"{kind}.answers.{name}": array for name, array in vars(answers).items()}
         if ids:
             arrays[f"{kind}.centroids"] = np.stack([own.centroids[id] for id in ids]).astype(np.float32)
-    with atomic_path(store / FILE) as temporary:
-        save_file(arrays, temporary, metadata={"groups": json.dumps(facts, ensure_ascii=False)})
+    save_checked(store / FILE, facts, arrays)
 
 
 def _from(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kind: str) -> GroupModel:

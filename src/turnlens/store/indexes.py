@@ -66,7 +66,8 @@ def add_text_index(tables: Tables, tokenizer: str, language: str, texts: Sequenc
 
 def has_text_index(tables: Tables) -> bool:
     """Return true if texts can be searched."""
-    return any(index.index_type == "FTS" for index in tables.messages.inner.list_indices())
+    with naming_damage(tables.messages.store):
+        return any(index.index_type == "FTS" for index in tables.messages.inner.list_indices())
 
 
 def _fitting_tokenizer(texts: Sequence[str], language: str) -> str:

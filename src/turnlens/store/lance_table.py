@@ -91,14 +91,17 @@ class LanceTable:
 
     def _scanned(self, column: str, query: np.ndarray, where: str | None, count: int) -> Ranking:
         """Find what `nearest` does by LanceDB, which reads all vectors for it."""
-        search = self.inner.search(np.asarray(query, np.float32), vector_column_name=column).distance_type("dot")
+        with self._using(where):
+            search = self.inner.search(np.asarray(query, np.float32), vector_column_name=column).distance_type("dot")
         ids, distances = self._ranking(search.bypass_vector_index(), where, count, "_distance")
         return ids, 1 - distances
 
     def matching(self, text: str, where: str | None, count: int) -> Ranking:
         """The rows whose texts share words with a text, best first, with BM25."""
         match = require("lancedb.query", "store").MatchQuery(text, "text")
-        return self._ranking(self.inner.search(match, query_type="fts"), where, count, "_score")
+        with self._using(where):
+            search = self.inner.search(match, query_type="fts")
+        return self._ranking(search, where, count, "_score")
 
     def _ranking(self, search: Any, where: str | None, count: int, score: str) -> Ranking:
         with self._using(where):

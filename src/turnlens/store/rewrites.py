@@ -7,7 +7,6 @@ content stays in the data files, in the words of the text index, and in the log 
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -16,10 +15,8 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pyarrow as pa
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
-from turnlens._utils.files import atomic_path
+from turnlens._utils.checked_arrays import load_checked, save_checked
 from turnlens._utils.registries import GROUPS_FILE
 from turnlens.store.batches import add_batch, batches, delete_conversations
 from turnlens.store.indexes import RETENTION, add_text_index, has_text_index, tidy, tidy_if_due
@@ -155,16 +152,12 @@ def _forget_words(file: Path) -> None:
     if not file.is_file():
         return
     try:
-        with safe_open(file, framework="numpy") as opened:
-            facts = json.loads(opened.metadata()["groups"])
-            kept = [name for name in opened.keys() if not name.endswith(".vectors")]  # noqa: SIM118 (no mapping)
-            arrays = {name: opened.get_tensor(name) for name in kept}
+        facts, arrays = load_checked(file)
         for memory in facts.values():
             for group in memory["groups"].values() if isinstance(memory, dict) else ():
                 group["phrases"] = []
                 group["name"] = group["name"] if group["renamed"] else ""
-    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         file.unlink()  # it is damaged, and the groups will be made again
         return
-    with atomic_path(file) as temporary:
-        save_file(arrays, temporary, metadata={"groups": json.dumps(facts, ensure_ascii=False)})
+    save_checked(file, facts, {name: array for name, array in arrays.items() if not name.endswith(".vectors")})

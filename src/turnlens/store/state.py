@@ -13,6 +13,7 @@ import json
 import os
 import re
 import socket
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -24,7 +25,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from turnlens._utils.arguments import check_types
-from turnlens._utils.files import atomic_path, is_disk_full
+from turnlens._utils.files import atomic_path, errno_of, is_disk_full
 from turnlens.errors import error_line, is_out_of_memory
 
 _SCHEMA = 1
@@ -32,7 +33,8 @@ STATE_FILE = "store.json"
 LOCK_FILE = "writer.lock"
 _HOLDER = "writer.json"
 LOCK_SECONDS = 5.0  # how long a writer waits for another writer
-_SIGNS_OF_MISSING_RIGHTS = tuple(os.strerror(number) for number in (errno.EACCES, errno.EPERM, errno.EROFS))
+_NOT_PERMITTED = (errno.EACCES, errno.EPERM, errno.EROFS)
+_ROOM = 2**20  # bytes, without which a disk is full
 _PLACE_IN_SOURCES = re.compile(r", /\S+\.rs:\d+(:\d+)?")
 Stamp = tuple[int, int] | None
 
@@ -232,17 +234,32 @@ def naming_damage(store: Path, stamp: Stamp = None, passing: tuple[type[Exceptio
             raise
         if stamp is not None and stamp != state_stamp(store):
             raise StoreLockedError(f"{store} was rewritten while it was being read: read it again") from error
-        detail = _PLACE_IN_SOURCES.sub("", error_line(error))
-        if is_disk_full(error):
+        place, cause = store, error
+        if stamp is None and errno_of(error) is None:
+            place, cause = _full_disk(store) or (store, error)
+        detail = _PLACE_IN_SOURCES.sub("", error_line(cause))
+        if is_disk_full(cause):
             raise StoreError(
-                f"the disk of {store} is full ({detail}); the store is sound: free some space and do the same again"
+                f"the disk of {place} is full ({detail}); the store is sound: free some space and do the same again"
             ) from error
-        if any(sign in detail for sign in _SIGNS_OF_MISSING_RIGHTS):
+        if errno_of(error) in _NOT_PERMITTED:
             raise not_permitted(store, detail) from error
         raise StoreError(
             f"{store} cannot be used: {detail}. If its files were cut, changed or removed, copy a backup back, or "
             "delete the folder and index again"
         ) from error
+
+
+def _full_disk(store: Path) -> tuple[Path, BaseException] | None:
+    """A full disk and its error, asked with a file: not all of LanceDB's errors tell what the system said."""
+    for folder in (store, Path(tempfile.gettempdir())):  # indexes are built in the folder for temporary files
+        try:
+            with tempfile.TemporaryFile(dir=folder) as file:
+                file.write(bytes(_ROOM))
+        except OSError as error:
+            if is_disk_full(error):
+                return folder, error
+    return None
 
 
 def damaged(problem: str) -> StoreError:

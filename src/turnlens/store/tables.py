@@ -67,11 +67,13 @@ def create_tables(path: Path, state: StoreState) -> StoreState:
     """Create the tables of a new store, or of a new generation of it, without committing them."""
     folder = path / state.folder
     shutil.rmtree(folder, ignore_errors=True)  # left by a process that was killed while it made them
-    database = _database(folder)
-    messages = database.create_table("messages", schema=message_schema(state.dim, state.has_replies))
-    conversations = database.create_table("conversations", schema=conversation_schema(state.dim))
+    with naming_damage(path):
+        database = _database(folder)
+        messages = database.create_table("messages", schema=message_schema(state.dim, state.has_replies))
+        conversations = database.create_table("conversations", schema=conversation_schema(state.dim))
+        state = replace(state, messages=messages.version, conversations=conversations.version)
     (folder / _PRISTINE).touch()
-    return replace(state, messages=messages.version, conversations=conversations.version)
+    return state
 
 
 def create_store(path: Path, encoder: StoreEncoder, tokenizer: str, language: str) -> None:
