@@ -84,6 +84,14 @@ def test_what_a_file_holds(tickets, tmp_path) -> None:
     assert counts["tokens"] == 10 + 6 + 2 + 2 + 9 + 1
 
 
+def test_another_language_gets_the_command_that_helps(tmp_path) -> None:
+    rows = "\n".join(f"{row},kunde,Meine Bestellung ist leider noch nicht angekommen." for row in range(5))
+    (tmp_path / "tickets.csv").write_text(f"conversation,speaker,text\n{rows}\n", encoding="utf-8")
+    output = " ".join(succeed("inspect", tmp_path / "tickets.csv").split())
+    assert "Most conversations are not in English (de 100 %)" in output
+    assert f"turnlens explore {tmp_path / 'tickets.csv'} --model intfloat/multilingual-e5-small" in output
+
+
 def test_nothing_that_is_inspected_is_kept(tickets, tmp_path) -> None:
     succeed("inspect", tickets, "--columns", COLUMNS)
     assert not [path for path in Path(config.HF_DATASETS_CACHE).rglob("*") if path.is_file()]

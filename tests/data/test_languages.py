@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from turnlens.data.languages import advice, language_of, shares, tokenize
+from turnlens.data.languages import advice, language_of, languages_of, shares, tokenize
 
 SAID = {
     "en": ["Where is my order? It should have come on Monday.", "It left our warehouse yesterday."],
@@ -35,10 +35,13 @@ def test_a_few_letters_tell_no_language() -> None:
 
 def test_other_languages_than_english_get_advice() -> None:
     english, german = {"messages": TALKS["en"]}, {"messages": TALKS["de"]}
-    assert advice([english, english, german], "--encoder") is None
-    told = advice([english, german, german], "--encoder")
-    assert told is not None and "de 67 %, en 33 %" in told and "--encoder intfloat/multilingual-e5-small" in told
-    assert advice([], "--model") is None
+    command = "turnlens explore chats.csv --model"
+    assert advice(languages_of([english, english, german]), command) is None
+    told = advice(languages_of([english, german, german]), command)
+    assert (
+        told is not None and "de 67 %, en 33 %" in told and told.endswith(f"{command} intfloat/multilingual-e5-small")
+    )
+    assert advice({}, command) is None
 
 
 def test_rare_languages_are_left_out() -> None:

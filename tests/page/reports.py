@@ -37,6 +37,8 @@ def write_synthetic(
     times: bool = True,
     surprise: bool = True,
     struck: dict[int, list[list[int]]] | None = None,
+    findings: list[list[str | int]] | None = None,
+    notice: str | None = None,
     texts_per_file: int = 200,
     seed: int = 0,
 ) -> Path:
@@ -85,7 +87,7 @@ def write_synthetic(
     _write(folder, "struck", struck or {})
     _write(folder, "conversations", rows)
     summary = _summary(fine, topic, topics, n, texts_per_file, surprise)
-    summary["boilerplate"] = {"messages": len(struck or {}), "automatic": 1 if struck else 0}
+    summary |= {"findings": findings or [], "notice": notice}
     summary["times"] = {"first": float(when[0]), "last": float(when[-1])} if times else {"first": None, "last": None}
     _write(folder, "summary", summary)
     return folder
@@ -125,12 +127,11 @@ def _summary(
             "conversation": {"domain": ["shop", "desk"]},
             "message": {"intent": [f"intent-{g}" for g in range(topics)]},
         },
-        "numbers": ["rating"],
+        "numbers": {"rating": "rating"},
         "groups": {
             "message": groups,
             "conversation": [_group(g, f"about {_TOPICS[g % 10]}", None, topic) for g in range(topics)],
         },
-        "outliers": {"message": float((fine < 0).mean()), "conversation": 0.0},
         "surprise": {"how": "Rank of the turn among others of its role.", "model": "an-order-model"}
         if surprise
         else None,
@@ -152,7 +153,6 @@ def _group(number: int, name: str, parent: int | None, codes: np.ndarray) -> dic
         "edge": members[-10:].tolist(),
         "new": number == 1,
         "renamed": False,
-        "colour": number,
         "role": None,
         "opening": False,
         "answer": None,

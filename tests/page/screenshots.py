@@ -28,7 +28,7 @@ PICTURES = {  # name: view, width, height, theme, what is pressed
     "conversation-1280-light": ("conversations?order=long", 1280, 800, "light", ".said"),
 }
 TEAMS = ("Accounts", "Billing", "Technical")
-GROWS, UNHAPPY = "internet", ("internet", "cards")
+GROWS, UNHAPPY, SLOW = "internet", ("internet", "cards"), "cards"
 SIGNATURE = "\n\nSent from my phone"
 
 
@@ -38,12 +38,17 @@ def conversations(count: int) -> Iterator[dict[str, Any]]:
     for row in turnlens.sample_conversations(count, seed=0):
         domain = row["domain"]
         start = datetime(2026, 1, 5, 9, tzinfo=UTC) + timedelta(
-            days=84 * dice.random() ** (0.4 if domain == GROWS else 1)
+            days=84 * dice.random() ** (0.2 if domain == GROWS else 1)
         )
         team = TEAMS[sum(map(ord, domain)) % len(TEAMS)] if dice.random() < 0.9 else dice.choice(TEAMS)
         rating = min(5, max(1, round(dice.gauss(2.4 if domain in UNHAPPY else 4.2, 0.8))))
+        pause = dice.uniform(1, 40 if domain == SLOW else 6)  # minutes
         messages = [
-            {"role": message["role"], "content": message["content"], "timestamp": (start + timedelta(minutes=2 * turn))}
+            {
+                "role": message["role"],
+                "content": message["content"],
+                "timestamp": start + timedelta(minutes=pause * turn),
+            }
             for turn, message in enumerate(row["messages"])
         ]
         if dice.random() < 0.06:

@@ -129,7 +129,7 @@ def test_a_mailed_report_fits_three_pages_and_a_phone(report: Report, tmp_path: 
     paper = page.pdf(prefer_css_page_size=True)
     page.set_viewport_size({"width": 680, "height": 1000})  # of A4 between its margins
     page.emulate_media(media="print")
-    assert page.evaluate("(table => table.scrollWidth - table.clientWidth)(document.querySelector('.wide'))") <= 0
+    assert page.evaluate("(table => table.scrollWidth - table.clientWidth)(document.querySelector('table'))") <= 0
     page.close()
     assert len(re.findall(rb"/Type\s*/Page\b(?!s)", paper)) <= 3
 

@@ -45,6 +45,12 @@ def test_drawing_around_points_filters_by_them(
     assert len(x_values) == inside and max(x_values) < 0.1
     page.locator(f"h2:has-text('Drawn around: {inside} messages')").wait_for()
     page.locator(".beside .said").first.wait_for()  # what was drawn around is listed beside the map
+    page.locator(".legend button.entry").first.click()  # and what passes a filter
+    page.wait_for_selector(".chip:nth-of-type(2)")
+    fewer = int(page.locator("#passing").inner_text().split()[0])
+    page.locator(f"h2:has-text('Drawn around: {fewer} message')").wait_for()
+    page.get_by_role("button", name="Remove the filter group").click()
+    page.locator(f"h2:has-text('Drawn around: {inside} messages')").wait_for()
     page.get_by_role("button", name="Remove", exact=True).click()
     page.wait_for_selector("text=everything is shown")
 
@@ -62,21 +68,37 @@ def test_far_islands_do_not_set_the_scale_of_the_map(
     assert 1.9 < main < 2.5 and whole == 90
 
 
-def test_map_names_do_not_overlap_and_become_finer(
+def test_map_names_are_of_groups_and_do_not_overlap(
     make_report: Callable[..., str], open_page: Callable[..., Watched]
 ) -> None:
     page = open_page(make_report()).open("map")
     names = page.locator(".map-labels span")
     names.first.wait_for()
-    assert set(names.all_text_contents()) <= {"orders", "cards", "travel", "health", "energy", "phones"}
+    shown = names.all_text_contents()
+    assert len(shown) > 6 and all(name.startswith(("asks for ", "confirms ", "cancels ")) for name in shown)
     boxes = names.evaluate_all("(all) => all.map((e) => [e.offsetLeft, e.offsetTop, e.offsetWidth, e.offsetHeight])")
     for i, (x, y, width, height) in enumerate(boxes):
         for left, top, wide, high in boxes[:i]:
             assert x >= left + wide or left >= x + width or y >= top + high or top >= y + height
-    page.locator("canvas").focus()
-    for _ in range(4):
-        page.keyboard.press("+")
-    page.locator(".map .legend:visible bdi:has-text('confirms')").first.wait_for()
+
+
+def test_a_colour_of_the_map_stands_for_few_groups(
+    make_report: Callable[..., str], open_page: Callable[..., Watched]
+) -> None:
+    page = open_page(make_report(topics=40, conversations=400)).open("map")
+    counts = page.evaluate(
+        """() => {
+          const counts = {};
+          for (const {role, colour} of turnlens.report.groups.message.fine) {
+            if (role !== "user" || colour < 0) continue;
+            const key = turnlens.colours.category(colour).colour;
+            counts[key] = (counts[key] || 0) + 1;
+          }
+          return Object.values(counts);
+        }"""
+    )
+    assert len(counts) == 7 and max(counts) <= 3
+    assert page.evaluate("document.querySelector('.map').offsetWidth / window.innerWidth") > 0.95
 
 
 def test_pointing_shows_and_pressing_opens(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:

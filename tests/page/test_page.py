@@ -163,7 +163,7 @@ def test_nothing_is_cut_off_at_390_pixels(make_report: Callable[..., str], open_
     watched = open_page(make_report(), viewport={"width": 390, "height": 844})
     for view in ("overview", "groups", "group/message/7"):
         page = watched.open(view)
-        cut = page.locator("nav, nav a, fieldset, .table").evaluate_all(
+        cut = page.locator("nav, nav a, fieldset, .table, .requests td").evaluate_all(
             "(all) => all.filter((e) => e.scrollWidth > e.clientWidth + 1 || e.getBoundingClientRect().right > 390)"
             ".map((e) => e.outerHTML.slice(0, 80))"
         )
@@ -198,6 +198,33 @@ def test_flows_follow_the_filter_and_have_a_table(
     assert lanes.all_text_contents() == ["user", "the conversation ends"]
 
 
+def test_flows_show_whole_names_where_there_is_room(
+    make_report: Callable[..., str], open_page: Callable[..., Watched]
+) -> None:
+    watched = open_page(make_report(), viewport={"width": 1600, "height": 900})
+    page = watched.open("overview")
+    name = "asks why the parcel that was sent on Monday is still at the depot on Friday"
+    page.evaluate(
+        "(name) => { turnlens.report.groups.message.byId.get(6).name = name; location.hash = '#/flows?after=6'; }", name
+    )
+    page.wait_for_selector(".flow-graph")
+    lines = page.locator(".flow-graph g.node").first.locator("text:not(.sign)").all_text_contents()
+    assert " ".join(line.strip() for line in lines) == name
+
+
+def test_groups_leave_no_empty_column(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
+    watched = open_page(make_report(topics=10, conversations=120))
+    page = watched.open("groups")
+    heights = page.locator(".tree .sizes li").evaluate_all("(rows) => rows.map((row) => row.offsetHeight)")
+    assert len(heights) == 30 and max(heights) <= 36
+    page = watched.open("group/message/0")
+    ends = page.locator(".columns > .panel").evaluate_all(
+        "(all) => all.map((e) => [e.getBoundingClientRect().left, e.getBoundingClientRect().bottom])"
+    )
+    columns = {left: max(bottom for other, bottom in ends if other == left) for left, _ in ends}
+    assert max(columns.values()) - min(columns.values()) < 1500  # what is long has the whole width
+
+
 def test_search_finds_words(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
     page = open_page(make_report()).open("search")
     page.get_by_role("searchbox", name="Search").fill("Méssage 2 conversation 17")
@@ -220,8 +247,6 @@ def test_boilerplate_is_struck_out_or_left_out(
     page = open_page(page.url.split("#")[0]).open("conversations")
     page.locator(".message .said", has_text="Is 😀 my card blocked?").wait_for()
     assert page.locator("text=Sent from my phone").count() == 0
-    page = open_page(page.url.split("#")[0]).open("overview")
-    assert "2\nmessages with boilerplate\n1 of them automatic" in page.locator(".tiles").inner_text()
 
 
 def test_conversations_list_request_day_labels_and_surprise(
@@ -346,11 +371,18 @@ def test_the_overview_lists_requests_of_the_asker(
     asked = page.locator(".requests")
     names = asked.locator("tbody a.group").all_inner_texts()
     assert names and not any("confirms" in name for name in names)  # what the assistant does
-    asked.locator("summary").first.click()
+    heights = asked.locator("tbody tr").evaluate_all("(rows) => rows.map((row) => row.offsetHeight)")
+    assert max(heights) <= 37  # a line each, with its border
+    toggle = asked.locator(".toggle").first
+    toggle.focus()
+    page.keyboard.press("Enter")
     asked.locator(".answer .quote").wait_for()
-    assert asked.locator(".example").count() == 3
+    assert asked.locator(".example").count() == 3 and toggle.get_attribute("aria-expanded") == "true"
+    page.keyboard.press("Enter")
+    asked.locator(".example").first.wait_for(state="detached")
     assert asked.locator(".trend").count() == len(names)
     page.get_by_label("Who asks").select_option("assistant")
+    page.locator(".explanation summary").click()
     page.wait_for_selector("text=in which assistant says something")
     names = asked.locator("tbody a.group").all_inner_texts()
     assert names and all("confirms" in name for name in names)
@@ -374,10 +406,11 @@ def test_requests_sort_by_columns_and_split_by_categories(
         """() => {
           const {conversations, summary} = turnlens.report;
           conversations["number:errors"] = conversations["number:rating"];
-          summary.numbers.push("errors");
+          summary.numbers.errors = "count";
           return turnlens.app.render(true);
         }"""
     )
+    page.get_by_label("Number").select_option("errors")
     page.locator("thead button", has_text="errors").click()  # which requests fail most?
     page.wait_for_selector("th[aria-sort=descending]:has-text('errors')")
     page.get_by_label("Split by").select_option("domain")
@@ -393,9 +426,10 @@ def test_requests_sort_by_columns_and_split_by_categories(
 def test_a_group_that_mixes_shows_its_parts(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
     page = open_page(make_report()).open("overview")
     row = page.locator(".requests tbody tr").filter(has=page.locator(".badge", has_text="mixed"))
-    row.get_by_text("examples of 2 parts that differ").click()
-    row.locator(".part .quote").nth(4).wait_for()
-    assert row.locator(".part h3").all_inner_texts() == ["75 % of it", "25 % of it"]
+    row.locator("td").first.click()
+    opened = page.locator(".requests .opened")
+    opened.locator(".part .quote").nth(4).wait_for()
+    assert opened.locator(".part h3").all_inner_texts() == ["75 % of it", "25 % of it"]
     row.locator("a.group").first.click()
     panel = page.locator(".panel", has=page.get_by_role("heading", name="Parts that differ"))
     panel.locator(".said").nth(4).wait_for()
@@ -403,7 +437,74 @@ def test_a_group_that_mixes_shows_its_parts(make_report: Callable[..., str], ope
 
 def test_trends_compare_the_chosen_periods(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
     page = open_page(make_report()).open("overview?from=2024-05-01")
-    page.wait_for_selector("text=the trend compares the time shown and as long before")
+    page.wait_for_selector("th[title='The trend compares the time shown and as long before']")
     page.get_by_label("Trend against").select_option("month")
-    page.wait_for_selector("text=the trend compares the last 30 days and those before")
+    page.wait_for_selector("th[title='The trend compares the last 30 days and those before']")
     assert page.locator(".trend").count() > 0
+
+
+def test_the_overview_begins_with_findings(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
+    findings = [[6, " grew most, by 9 points of all conversations."], ["New since last time: ", 9, ", ", 12, "."]]
+    page = open_page(make_report(findings=findings)).open("overview")
+    shown = page.locator(".findings li")
+    assert [text.replace("● ", "").strip() for text in shown.all_inner_texts()] == [
+        "asks for orders grew most, by 9 points of all conversations.",
+        "New since last time: asks for cards, asks for travel.",
+    ]
+    above = page.locator("main > *").evaluate_all(
+        "(all) => all.slice(0, all.findIndex((e) => e.matches('.findings'))).map((e) => e.offsetHeight)"
+    )
+    assert max(above) <= 2  # the heading for screen readers
+    assert "60 conversations · 480 messages · 2 speakers" in page.locator(".counts").inner_text()
+    shown.first.get_by_role("link").click()
+    page.wait_for_selector("h1:has-text('asks for orders')")
+    page = open_page(page.url.split("#")[0]).open("overview?role=user")
+    assert "about all conversations" in page.locator("main").inner_text()
+
+
+def test_a_foreign_language_is_told_and_nothing_marked(
+    make_report: Callable[..., str], open_page: Callable[..., Watched]
+) -> None:
+    notice = "Most conversations are not in English (de 99 %)"
+    watched = open_page(make_report())
+    assert any(mark in watched.open("overview").locator(".requests").inner_text() for mark in "▲▼")
+    watched = open_page(make_report(notice=notice))
+    page = watched.open("overview")
+    assert page.locator(".notice").inner_text() == notice
+    asked = page.locator(".requests").inner_text()
+    assert "▲" not in asked and "▼" not in asked
+
+
+def test_days_are_chosen_on_the_chart(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
+    page = open_page(make_report()).open("overview")
+    chart = page.locator(".volume")
+    label = str(chart.get_attribute("aria-label"))
+    assert "Conversations by 30 days" in label or "Conversations by week" in label
+    bars = page.evaluate("turnlens.volumeChart && document.querySelectorAll('.volume g').length")
+    assert page.locator(".layers a").count() == 5 and bars >= 10  # empty periods have their place
+    slider = page.locator("#brush-from")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**from=**")
+    page.wait_for_selector("#brush-from:focus")
+    assert page.locator(".volume .outside").count() == 1
+    page.keyboard.press("Home")
+    page.wait_for_selector("text=everything is shown")
+    box = chart.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 50)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + 60, steps=4)
+    page.mouse.up()
+    page.wait_for_url("**from=**to=**")
+    shown = int(page.locator("#passing").inner_text().split(", ")[1].split()[0])
+    assert 0 < shown < 60
+    assert page.evaluate("document.querySelectorAll('.volume g').length") == bars  # the rest of the time stays
+
+
+def test_a_phone_shows_the_overview_on_three_screens(
+    make_report: Callable[..., str], open_page: Callable[..., Watched]
+) -> None:
+    findings = [[6, " grew most, by 9 points of all conversations from the earlier half of the time to the later."]] * 5
+    report = make_report(conversations=400, topics=10, findings=findings)
+    page = open_page(report, viewport={"width": 390, "height": 844}).open("overview")
+    assert page.evaluate("document.documentElement.scrollHeight") <= 3 * 844

@@ -235,6 +235,7 @@ def test_the_page_moves_merges_and_undoes(editable: Explorer, open_page: Callabl
     page = watched.open("overview")
     name = page.locator(".requests tbody a.group").first
     id = int(str(name.get_attribute("href")).split("/")[-1].split("?")[0])
+    page.locator(f"#open-{id}").click()
     page.locator(f"#move-{id}").click()
     page.locator(f".short #move-{id}").wait_for()  # now said along the way
     kept = next(group for group in editable.report.groups["message"] if group.id == id)
@@ -306,8 +307,8 @@ def test_the_page_shows_the_parts_of_a_split(editable: Explorer, open_page: Call
     page = open_page(editable.url).open(f"group/message/{coarse}")
     page.get_by_role("button", name="Split").click()
     page.wait_for_selector(f"h1:has-text('Split into {parts} groups')")
-    assert page.locator("main .panel").count() == parts
-    page.wait_for_selector("main .panel .said")
+    assert page.locator(".tree section").count() == parts
+    page.wait_for_selector(".tree section .said")
 
 
 @pytest.mark.slow

@@ -79,6 +79,8 @@ def _formats(data: list[Path], reading: Reading) -> dict[str, str]:
 
 
 def _print_summary(summary: dict[str, Any], data: list[Path], reading: Reading) -> None:
+    from turnlens.data.languages import advice
+
     personal = [name for name, counts in summary["personal_data"].items() if _is_found(counts)]
     is_redacted = reading.redact is not None
     people = summary["labels_with_names"] if personal or is_redacted else []
@@ -88,7 +90,10 @@ def _print_summary(summary: dict[str, Any], data: list[Path], reading: Reading) 
     first = summary["first"]
     _print_conversation(first, f"The first conversation, {first['id']}")
     redact = "" if is_redacted or not personal else f" --redact {','.join(personal)}"
-    note(f"\n{_next(summary, f'{following.command_line(data)}{redact}', reading)}")
+    command = f"{following.command_line(data)}{redact}"
+    if (foreign := advice(summary["languages"], f"turnlens explore {command} --model")) is not None:
+        note(f"\n{foreign}")
+    note(f"\n{_next(summary, command, reading)}")
 
 
 def _print_conversation(row: dict[str, Any], heading: str) -> None:

@@ -16,7 +16,7 @@ from turnlens._utils.text_values import strict_json
 from turnlens.cli.options import Cache, Data, Model, StoreModel, Where
 from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.tables import print_hits
-from turnlens.cli.terminal import Application, Commands, quiet_transformers, use_one_thread
+from turnlens.cli.terminal import Application, Commands, quiet_transformers, tell_other_language, use_one_thread
 from turnlens.encoders.folders import encoder_folder
 from turnlens.errors import ConversationError
 
@@ -105,13 +105,12 @@ def refuse_other_files(store: ConversationStore, conversations: Dataset, files: 
 
 def fill(store: ConversationStore, conversations: Dataset, files: Mapping[str, str], cache: bool = True) -> AddReport:
     """Put conversations of files into a store, showing progress; `files` are by their names in made-up ids."""
-    from turnlens.data.languages import advice
     from turnlens.encoders.folders import DEFAULT_ENCODER
 
     if repeated := len(conversations) - len(set(conversations["id"])):
         note(f"{repeated:,} ids of conversations occur before: only the last of each is kept, so give each its own")
-    if store.tables().state.encoder == DEFAULT_ENCODER and (foreign := advice(conversations, "--model")):
-        note(foreign)
+    if store.tables().state.encoder == DEFAULT_ENCODER:
+        tell_other_language(conversations, "turnlens explore DATA --store another.store --model")
     try:
         with progress_of("indexing conversations", len(conversations)) as advance:
             report = store.add(conversations, progress=advance, cache=cache)

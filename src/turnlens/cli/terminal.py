@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from typer.models import CommandFunctionType
 from typing_extensions import override
 
-from turnlens._utils.progress import error_console, set_quiet
+from turnlens._utils.progress import error_console, note, set_quiet
 from turnlens._utils.text_values import printable
 from turnlens.cli.options import with_options
 from turnlens.errors import BadRowError, error_line, is_out_of_memory
@@ -96,6 +96,15 @@ def _message(error: Exception) -> str:
 def use_one_thread() -> None:
     """Let numpy multiply in one thread, since others would only wait. Call this before anything may import it."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def tell_other_language(conversations: Iterable[Mapping[str, Any]], command: str) -> None:
+    """Print what helps if the default encoder does not know the language of most conversations."""
+    from turnlens.data.languages import advice, languages_of
+
+    told = advice(languages_of(conversations), command)
+    if told is not None:
+        note(told)
 
 
 def quiet_transformers() -> None:

@@ -28,7 +28,7 @@ from turnlens.cli.options import (
 )
 from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.tables import print_gains, print_table
-from turnlens.cli.terminal import quiet_transformers
+from turnlens.cli.terminal import quiet_transformers, tell_other_language
 from turnlens.encoders.folders import encoder_folder
 
 if TYPE_CHECKING:
@@ -157,15 +157,14 @@ def train(
     chosen = _recipe(method, is_file, preset, flags | settings)
 
     def work(resume: bool) -> None:
-        from turnlens.data.languages import advice
         from turnlens.encoders.embed import holds_vectors
         from turnlens.training.train import train as run_training
 
         evaluator = _evaluator(validation, chosen, options, reading)
         vectors = data[0] if len(data) == 1 and holds_vectors(data[0]) else None
         conversations = vectors or reading.read(data, output)
-        if vectors is None and encoder is None and (foreign := advice(reading.read(data), "--encoder")):
-            note(foreign)
+        if vectors is None and encoder is None:
+            tell_other_language(reading.read(data), "turnlens train DATA --encoder")
         run_training(
             conversations,
             method=chosen,

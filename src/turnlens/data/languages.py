@@ -54,13 +54,22 @@ def shares(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {100 * count / total:.0f} %" for name, count in common if count / total >= 0.01)
 
 
-def advice(conversations: Iterable[Mapping[str, Any]], option: str) -> str | None:
-    """Return a warning for the default encoder if most conversations are not in English."""
+def languages_of(conversations: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """Count the languages of the first conversations."""
     languages = (language_of(row["messages"]) for row, _ in zip(conversations, range(_LOOKED_AT)))
-    counts = Counter(language for language in languages if language is not None)
-    if not counts or counts["en"] >= counts.total() / 2:
+    return Counter(language for language in languages if language is not None)
+
+
+def advice(languages: Mapping[str, int], command: str) -> str | None:
+    """Return a warning for the default encoder, with the command that helps, if most conversations are not in English.
+
+    Args:
+        languages: The number of conversations in each language.
+        command: The command, up to the name of an encoder.
+    """
+    if not languages or languages.get("en", 0) >= sum(languages.values()) / 2:
         return None
     return (
-        f"Most conversations are not in English ({shares(counts)}), which the default encoder has learned; a "
-        f"multilingual one serves them better, such as {option} {MULTILINGUAL}"
+        f"Most conversations are not in English ({shares(languages)}), the only language that the default encoder "
+        f"knows; take one of many languages: {command} {MULTILINGUAL}"
     )

@@ -21,8 +21,11 @@ import turnlens
 from turnlens._utils.files import atomic_path, check_folder
 from turnlens.groups.group_model import KINDS
 from turnlens.report.boilerplate import Spans
+from turnlens.report.findings import findings, language_notice
 from turnlens.report.label_columns import Label
+from turnlens.report.measures import number_kind
 from turnlens.report.report import Report
+from turnlens.report.summary import summary_table
 
 PAGE = Path(__file__).parent / "static"
 INDEX = "index.html"
@@ -103,6 +106,10 @@ def summary(report: Report) -> dict[str, Any]:
     """Return the content of ``summary.js``."""
     times = report.messages["time"]
     known = times[~np.isnan(times)]
+    notice = language_notice(report)
+    fine = [group for group in report.groups["message"] if group.level == 1]
+    rows = summary_table(report, fine).to_pylist()
+    requests = [row for row in rows if row["kind"] in ("request", "message")]
     return {
         "format": FORMAT,
         "title": report.title,
@@ -121,17 +128,14 @@ def summary(report: Report) -> dict[str, Any]:
             "conversation": {name: list(label.values) for name, label in report.conversation_labels.items()},
             "message": {name: list(label.values) for name, label in report.message_labels.items()},
         },
-        "numbers": list(report.numbers),
+        "numbers": {name: number_kind(name, values) for name, values in report.numbers.items()},
+        "notice": notice,
+        "findings": [] if notice else findings(report, requests),
         "times": {
             "first": float(known.min()) if len(known) else None,
             "last": float(known.max()) if len(known) else None,
         },
         "groups": {kind: [asdict(group) for group in report.groups[kind]] for kind in KINDS},
-        "boilerplate": {
-            "messages": sum(map(bool, report.boilerplate)),
-            "automatic": sum(spans == ((0, len(text)),) for text, spans in zip(report.texts, report.boilerplate)),
-        },
-        "outliers": {kind: report.outliers(kind) for kind in KINDS},
         "surprise": None if report.surprise is None else asdict(report.surprise),
         "search": {"meaning": False},
     }

@@ -1,39 +1,45 @@
-"""The report as one HTML file that can be mailed and printed: the table of requests, and examples if they may leave."""
+"""The report as one HTML file that can be mailed and printed: findings, requests, and examples if they may leave."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
-from math import sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from turnlens._utils.files import atomic_path
+from turnlens._utils.vectors import BoolArray
+from turnlens.report.findings import COMPARED, Finding, findings, language_notice
+from turnlens.report.measures import MINUTES, STATISTICS, in_figures, members, number_kind, typical
 from turnlens.report.report import Report
-from turnlens.report.summary import MOST_VALUES, Z_95, Period, summary_table, wilson
+from turnlens.report.summary import MOST_VALUES, Period, summary_table
 
 _REQUESTS, _WITH_EXAMPLES, _NUMBERS = 20, 10, 4  # that fit on three pages
 _EXAMPLES, _LONGEST = 3, 160  # of each request, and characters of one
-_FEW = 5  # values are too few for a mean
-_CHANGES: dict[Period, str] = {
-    "half": "from the earlier half of the time to the later",
-    "week": "from the week before to the last seven days",
-    "month": "from the 30 days before to the last 30",
-}
+_FEW = 5  # values are too few for a mark
 _STYLE = """
 @page { size: A4; margin: 15mm }
-body { font: 10pt/1.4 system-ui, sans-serif; color: #1a2029; background: #fff; max-width: 60rem; margin: 2rem auto }
+body { font: 10pt/1.4 system-ui, sans-serif; color: #1a2029; background: #fff; margin: 2rem auto }
+main { max-width: 60rem; margin: auto; padding: 0 1rem }
 h1 { font-size: 1.6em; margin: 0 } h2 { font-size: 1.2em; margin: 1.4em 0 .4em; break-after: avoid }
 h3 { font-size: 1em; margin: .9em 0 .2em } p { margin: .2em 0 } .muted { color: #566070 }
 article, tr { break-inside: avoid } table { border-collapse: collapse; width: 100% } th { text-align: left }
-.wide { overflow-x: auto } td .muted { display: block; font-size: .9em }
+td .muted { display: block; font-size: .9em } a { color: #0b62a8 }
+.findings { font-size: 1.15em; padding-left: 1.1em; margin: .8em 0 }
+.notice { border-left: 4px solid #b3420a; padding-left: .7em; margin: .8em 0 }
 td, th { padding: .25em .8em .25em 0; border-bottom: 1px solid #d8dde4; vertical-align: top }
 .number { text-align: right; font-variant-numeric: tabular-nums } td.number { white-space: nowrap }
 blockquote { margin: .2em 0; padding-left: .7em; border-left: 3px solid #d8dde4; overflow-wrap: anywhere }
-@media print { body { margin: 0; padding: 0; max-width: none; font-size: 8.5pt; line-height: 1.25 } }
+@media screen and (max-width: 40rem) {
+  thead { display: none } table, tbody { display: block }
+  tr { display: flex; flex-wrap: wrap; gap: 0 1.2em; padding: .5em 0; border-bottom: 1px solid #d8dde4 }
+  td { border: 0; padding: 0 } td:first-child { flex-basis: 100%; font-weight: 600 } td .muted { font-weight: 400 }
+  td.number { text-align: left } td[data-label]::before { content: attr(data-label) ": "; color: #566070 }
+}
+@media print { main { max-width: none; padding: 0 } body { margin: 0; font-size: 8.5pt; line-height: 1.25 } }
 """
 
 
@@ -54,14 +60,24 @@ def write_html_file(report: Report, path: Path, texts: bool = True, period: Peri
         if not texts and row["group"] not in renamed:
             row["group_name"] = row["keywords"].replace(", ", " · ") or f"group {row['group']}"
     rest = [row for row in rows if row["kind"] == "no request"]
+    notice = language_notice(report)
+    found = [] if notice else findings(report, requests, period)
+    about = {piece for sentence in found for piece in sentence}
+    examples = [row for rank, row in enumerate(requests) if rank < _WITH_EXAMPLES or row["group"] in about]
+    examples = examples if texts else []
+    linked = {row["group"] for row in examples}
+    names = {row["group"]: row["group_name"] for row in requests}
     title = escape(report.title)
     parts = [
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<style>{_STYLE}</style></head><body><main><h1>{title}</h1>",
-        f'<p class="muted">{_about(report)}</p><h2>What do people ask?</h2>',
-        _table(report, requests, rest, period),
-        *(["<h2>Examples</h2>", *(_examples(report, row) for row in requests[:_WITH_EXAMPLES])] if texts else []),
+        f'<p class="muted">{_about(report)}</p>',
+        f'<p class="notice">{escape(notice)}</p>' if notice else "",
+        _sentences(found, names, linked),
+        "<h2>What do people ask?</h2>",
+        _table(report, requests, rest, period, marked=notice is None),
+        *(["<h2>Examples</h2>", *(_examples(report, row) for row in examples)] if examples else []),
         "</main></body></html>\n",
     ]
     with atomic_path(path) as temporary:
@@ -79,38 +95,83 @@ def _about(report: Report) -> str:
     return f"{len(report.ids):,} conversations{period}. Made on {report.made[:10]} with turnlens."
 
 
+def _sentences(found: Sequence[Finding], names: Mapping[int, str], linked: Collection[int]) -> str:
+    """The findings as a list, with names of groups that lead to their examples."""
+
+    def piece(part: str | int) -> str:
+        if isinstance(part, str):
+            return escape(part)
+        name = f"<b>{escape(names.get(part, f'group {part}'))}</b>"
+        return f'<a href="#group-{part}">{name}</a>' if part in linked else name
+
+    lines = "".join(f"<li>{''.join(map(piece, sentence))}</li>" for sentence in found)
+    return f'<ul class="findings">{lines}</ul>' if lines else ""
+
+
 def _table(
-    report: Report, requests: Sequence[Mapping[str, Any]], rest: Iterable[Mapping[str, Any]], period: Period
+    report: Report,
+    requests: Sequence[Mapping[str, Any]],
+    rest: Iterable[Mapping[str, Any]],
+    period: Period,
+    marked: bool,
 ) -> str:
-    numbers = list(report.numbers)[:_NUMBERS]
-    header = ["conversations", "share", "change (95 %)", *numbers]
-    means = {name: float(np.nanmean(report.numbers[name])) for name in numbers}
-    shares = {name for name in numbers if np.isin(np.nan_to_num(report.numbers[name]), (0, 1)).all()}
+    columns = [_Number(report, name) for name in list(report.numbers)[:_NUMBERS]]
+    header = ["conversations", "share", "change, points", *(column.title for column in columns)]
     smaller = [row for row in requests[_REQUESTS:] if not _mark_of_change(row)]
     shown = [*requests[:_REQUESTS], *(row for row in requests[_REQUESTS:] if _mark_of_change(row))]
+    inside = {row["group"]: members(report, row["group"]) for row in requests}
+    none = ~np.any([*inside.values(), np.zeros(len(report.ids), bool)], axis=0)
     body = [
-        [(row["group_name"] or "none of these", _where(report, row)), *_cells(row, means, shares)]
+        (
+            row["group_name"] or "none of these",
+            _where(report, row),
+            _cells(row, inside.get(row["group"], none), columns, marked),
+        )
         for row in (*shown, *rest)
     ]
     head = "".join(f'<th scope="col" class="number">{escape(name)}</th>' for name in header)
     lines = "".join(
-        f"<tr><td>{_two_lines(first)}</td>{''.join(f'<td class=number>{_two_lines(cell)}</td>' for cell in cells)}</tr>"
-        for first, *cells in body
+        f'<tr><td>{escape(name)}<span class="muted">{escape(where)}</span></td>'
+        + "".join(f'<td class="number" data-label="{escape(label)}">{cell}</td>' for label, cell in zip(header, cells))
+        + "</tr>"
+        for name, where, cells in body
     )
     note = (
-        f"Shares are of conversations. The change is that of the share {_CHANGES[period]}, in points, with its "
-        "interval. Other numbers are means ± standard deviations, or shares. ▲ and ▼ mark a change, or a mean unlike "
-        "that of all, that is more than chance. Beneath a request stands what more than half of its conversations have "
-        "in common."
+        f"Shares are of conversations; the change is that of the share {COMPARED[period]}. "
+        + "▲ and ▼ mark what is more than chance. " * marked
+        + "Beneath a request stands what more than half of its conversations have in common."
     )
     if smaller:
         most = smaller[0]["conversations"]
         note += f" Not shown are {len(smaller):,} smaller requests, each in at most {most:,} conversations."
     return (
-        '<div class="wide" tabindex="0" role="region" aria-label="Requests"><table><thead><tr>'
-        f'<th scope="col">request</th>{head}</tr></thead><tbody>{lines}</tbody>'
-        f'</table></div><p class="muted">{note}</p>'
+        f'<table><thead><tr><th scope="col">request</th>{head}</tr></thead><tbody>{lines}</tbody></table>'
+        f'<p class="muted">{note}</p>'
     )
+
+
+class _Number:
+    """A number of the report as a column.
+
+    Args:
+        report: The report.
+        name: The name of the number.
+    """
+
+    def __init__(self, report: Report, name: str) -> None:
+        self._values = report.numbers[name]
+        self._kind = number_kind(name, self._values)
+        self._of_all = typical(self._values, self._kind).value
+        written = ("duration" if name == "minutes" else name) + (", min" if name in MINUTES else "")
+        self.title = f"{STATISTICS[self._kind]} {written}".strip()
+
+    def cell(self, inside: BoolArray, marked: bool) -> str:
+        """What is typical of some conversations (m,), marked where it is surely unlike that of all."""
+        own = typical(self._values[inside], self._kind)
+        if not own.known:
+            return "–"
+        sign = _mark(own.low, own.high, self._of_all) if marked and own.known >= _FEW else ""
+        return sign + (f"{own.value:.0%}" if self._kind == "share" else in_figures(own.value))
 
 
 def _where(report: Report, row: Mapping[str, Any]) -> str:
@@ -123,23 +184,11 @@ def _where(report: Report, row: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _two_lines(cell: tuple[str, str]) -> str:
-    return f'{escape(cell[0])}<span class="muted">{escape(cell[1])}</span>'
-
-
-def _cells(row: Mapping[str, Any], means: Mapping[str, float], shares: Collection[str]) -> list[tuple[str, str]]:
-    low, high = row["growth_low"], row["growth_high"]
-    points = _mark_of_change(row) + _points(row["growth"], "+") if low is not None else "–"
-    change = (points, "" if low is None else f"{_points(low)} to {_points(high)}")
-    return [
-        (f"{row['conversations']:,}", ""),
-        (f"{row['share']:.0%}", ""),
-        change,
-        *(
-            _mean(row[f"{name}_mean"], row[f"{name}_sd"], row[f"{name}_known"], mean, name in shares)
-            for name, mean in means.items()
-        ),
-    ]
+def _cells(row: Mapping[str, Any], inside: BoolArray, columns: Sequence[_Number], marked: bool) -> list[str]:
+    sign = _mark_of_change(row) if marked else ""
+    change = "–" if row["growth_low"] is None else f"{sign}{_points(row['growth'])}"
+    numbers = [column.cell(inside, marked) for column in columns]
+    return [f"{row['conversations']:,}", f"{row['share']:.0%}", change, *numbers]
 
 
 def _mark_of_change(row: Mapping[str, Any]) -> str:
@@ -151,21 +200,10 @@ def _mark(low: float, high: float, usual: float) -> str:
     return "▲ " if low > usual else "▼ " if high < usual else ""
 
 
-def _points(share: float, sign: str = "") -> str:
+def _points(share: float) -> str:
     """Percentage points, of which none is neither more nor less."""
     points = round(100 * share)
-    return f"{points:{sign if points else ''}d}".replace("-", "−")
-
-
-def _mean(mean: float | None, sd: float | None, known: int, of_all: float, is_share: bool) -> tuple[str, str]:
-    if mean is None:
-        return "–", ""
-    half = Z_95 * (sd or np.inf) / sqrt(known)
-    _, low, high = wilson(mean, known) if is_share else (mean, mean - half, mean + half)
-    sign = "" if known < _FEW else _mark(low, high, of_all)
-    if is_share:
-        return f"{sign}{mean:.0%}", ""
-    return f"{sign}{mean:.3g}", "" if sd is None else f"± {sd:.2g}"
+    return f"{points:{'+' if points else ''}d}".replace("-", "−")
 
 
 def _examples(report: Report, row: Mapping[str, Any]) -> str:
@@ -174,7 +212,7 @@ def _examples(report: Report, row: Mapping[str, Any]) -> str:
     answer = (
         f'<p class="muted">A typical next message: {_short(row["next_message"])}</p>' if row["next_message"] else ""
     )
-    return f"<article><h3>{escape(row['group_name'])}</h3>{quotes}{answer}</article>"
+    return f'<article id="group-{row["group"]}"><h3>{escape(row["group_name"])}</h3>{quotes}{answer}</article>'
 
 
 def _short(text: str) -> str:

@@ -31,7 +31,6 @@ class Group:
         edge: Its least typical members, at most ten rows.
         new: It was not there before data grew.
         renamed: A user named it.
-        colour: The number of its colour in a palette.
         role: The role of its messages; ``None`` for topics, and for groups of several roles.
         opening: It holds only opening requests of this role.
         answer: Its most typical answer, a row; ``None`` for topics, and where nothing follows.
@@ -64,7 +63,6 @@ class Group:
     edge: tuple[int, ...]
     new: bool
     renamed: bool
-    colour: int
     role: str | None = None
     opening: bool = False
     answer: int | None = None

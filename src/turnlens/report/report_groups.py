@@ -74,7 +74,6 @@ def _listed(model: GroupModel, members: Mapping[int, Members], total: int) -> Se
             new=group.new,
             renamed=group.renamed,
             aside=group.aside,
-            colour=id,
         )
         for id, group in model.groups.items()
         if id in members

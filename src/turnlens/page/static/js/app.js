@@ -32,6 +32,7 @@ turnlens.app = (() => {
     document.addEventListener("keydown", onKey);
     header();
     footer();
+    fill(document.getElementById("notice"), turnlens.report.summary.notice && element("p", {class: "notice"}, turnlens.report.summary.notice));
     await render();
   }
 

@@ -48,9 +48,8 @@ turnlens.colours = (() => {
 
   /**
    * The colouring of the points of a level: `{category(row), bytes(), legend(selection, onHighlight)}`.
-   * @param fine Whether groups are the fine ones.
    */
-  function colouring(level, by = "group", fine = false) {
+  function colouring(level, by = "group") {
     const {summary, groups} = turnlens.report,
       columns = turnlens.report[`${level}s`];
     if (by === "surprise") return continuous(columns.surprise, (value) => value, ["expected", "surprising"]);
@@ -79,22 +78,7 @@ turnlens.colours = (() => {
         filter,
       );
     }
-    const {top, coarse, fine: fineGroups, list} = groups[level];
-    const filter = level === "message" ? "group" : "topic";
-    if (fine)
-      return categorical(
-        level,
-        columns.group,
-        fineGroups.map((group, place) => ({...group, colour: place})),
-        filter,
-      );
-    const above = new Map(list.map((group) => [group.id, top(group.id)]));
-    return categorical(
-      level,
-      columns.group.map((id) => above.get(id) ?? -1),
-      coarse,
-      filter,
-    );
+    return categorical(level, columns.group, groups[level].fine, level === "message" ? "group" : "topic");
   }
 
   /** @param categories `{id, name, colour}`; the colour is a number of the palette. */
@@ -116,7 +100,7 @@ turnlens.colours = (() => {
         codes.forEach((id, row) => selection[level][row] && counts.set(id, (counts.get(id) || 0) + 1));
         const present = categories
           .filter((each) => counts.has(each.id))
-          .sort((a, b) => counts.get(b.id) - counts.get(a.id));
+          .sort((a, b) => (a.colour < 0) - (b.colour < 0) || counts.get(b.id) - counts.get(a.id));
         const shown = [
           ...present.slice(0, MOST).map((each) => [each.id, each.name]),
           counts.has(-1) && [-1, "none"],

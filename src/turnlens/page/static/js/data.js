@@ -13,6 +13,7 @@ turnlens.data = (() => {
   };
   const arrived = new Map();
   const loading = new Map();
+  const COLOURED = 21; // groups of a role: seven colours, three signs
   let version = 0;
 
   /* Where the browser knows trusted types, no other text can become the address of a script, or HTML at all. */
@@ -95,14 +96,21 @@ turnlens.data = (() => {
       children.get(parent).push(group);
     }
     const coarse = list.filter((group) => top(group.id) === group.id);
-    // Their places among each other, so that as many as can be have a colour of their own.
-    [...coarse].sort((a, b) => a.colour - b.colour).forEach((group, place) => (group.colour = place));
+    const fine = list.filter((group) => !children.has(group.id));
+    // The largest groups of each role have a colour and a sign of their own, requests first; the others are grey.
+    const ranks = new Map();
+    for (const group of [...fine].sort((a, b) => a.move - b.move || b.size - a.size)) {
+      const rank = ranks.get(group.role) || 0;
+      ranks.set(group.role, rank + 1);
+      group.colour = rank < COLOURED ? rank : -1;
+    }
+    for (const [id, within] of children) byId.get(id).colour = within.reduce((a, b) => (b.size > a.size ? b : a)).colour;
     return {
       list,
       byId,
       top,
       coarse,
-      fine: list.filter((group) => !children.has(group.id)),
+      fine,
       children: (id) => children.get(id) || [],
       name: (id) => (id < 0 ? "in no group" : (byId.get(id)?.name ?? `group ${id}`)),
     };

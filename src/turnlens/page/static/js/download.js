@@ -84,7 +84,7 @@ turnlens.download = (() => {
   async function conversationTable(selection) {
     const {conversations: columns, ids, summary} = turnlens.report;
     const header = ["id", "turns", "time", ...GROUP, "begins_with", "surprise"];
-    const {numbers} = summary;
+    const numbers = turnlens.numbers.measureNames();
     const names = Object.keys(summary.labels.conversation).filter((name) => !numbers.includes(name));
     const all = [...numbers, ...names].map(column(header));
     return table([...header, ...all], passing(selection.conversation), async (c) => [
@@ -121,7 +121,7 @@ turnlens.download = (() => {
     const header = ["group", "group_name", "kind", "role", "conversations", "share", "growth", "growth_low", "growth_high"];
     const texts = ["keywords", "example", "example_2", "next_message"];
     const further = [
-      ...names.flatMap((name) => ["mean", "sd", "known"].map((what) => `${name}_${what}`)),
+      ...names.flatMap((name) => ["median", "above", "known"].map((what) => `${name}_${what}`)),
       ...categories.flatMap(({name, values}) => values.map((value) => `${name}: ${value}`)),
     ];
     return table(
@@ -148,8 +148,8 @@ turnlens.download = (() => {
           each?.phrases.slice(0, 5).join(", ") ?? "",
           ...(await Promise.all([each?.central[0], each?.central[1], each?.answer].map(text))),
           ...names.flatMap((name) => {
-            const {count, mean, sd} = numbers.summaryOf(name, members);
-            return [rounded(mean), rounded(sd), count];
+            const {count, median, above} = numbers.spread(name, members);
+            return [rounded(median), rounded(above), count];
           }),
           ...categories.flatMap(({values, codes}) => {
             const counts = values.map(() => 0);

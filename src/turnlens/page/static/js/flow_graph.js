@@ -4,8 +4,11 @@
 turnlens.flowGraph = (() => {
   const {svg, shortened} = turnlens.dom;
   const {integer, percent} = turnlens.numbers;
-  const WIDE = {steps: 3, node: 232, gap: 80, least: 28, letters: 30},
-    NARROW = {steps: 1, node: 152, gap: 40, least: 46, letters: 18};
+  const WIDE = {steps: 3, gap: 64, widest: 420},
+    NARROW = {steps: 1, gap: 40, widest: 420};
+  const LETTER = 6.7, // pixels, of which a name takes at least so many
+    LINE = 15,
+    MOST_LINES = 4;
   const MOST_NODES = 5, // in a step; all others are one node of their role
     MOST_RIBBONS = 10, // between two steps
     LEAST_SHARE = 0.02, // of a ribbon
@@ -14,9 +17,18 @@ turnlens.flowGraph = (() => {
     HEAD = 22; // pixels above what is in a lane, for its name
   const HEADINGS = ["", "the next message", "2 messages later", "3 messages later"];
 
-  /** The sizes for a window of this width. */
+  /** The sizes for a page of this width: as wide as there is room, so that names are shown in full. */
   function shape() {
-    return window.innerWidth < 700 ? NARROW : WIDE;
+    const {steps, gap, widest} = turnlens.parts.isNarrow() ? NARROW : WIDE;
+    const room = document.getElementById("main").clientWidth - 60;
+    const node = Math.max(140, Math.min(widest, Math.floor((room - steps * gap) / (steps + 1))));
+    return {steps, gap, node, letters: Math.floor((node - 30) / LETTER)};
+  }
+
+  /** The lines of what stands in a node. */
+  function linesOf(node, step, total, letters) {
+    const text = step === 0 ? name(node) : `${percent(node.count / total)} ${name(node)}`;
+    return wrapped(text, node.id >= 0 ? letters : letters + 2, MOST_LINES);
   }
 
   /**
@@ -64,7 +76,7 @@ turnlens.flowGraph = (() => {
 
   function draw(planned, level) {
     const {END} = turnlens.flows;
-    const {node: width, gap, least, letters} = shape();
+    const {node: width, gap, letters} = shape();
     const {total, columns} = planned;
     const shown = columns.flatMap((_, step) =>
       planned.ribbons
@@ -80,8 +92,9 @@ turnlens.flowGraph = (() => {
       columns.forEach((column, step) => {
         let below = top + HEAD;
         for (const each of column.filter((node) => laneOf(node) === lane)) {
-          const height = Math.max(least, (FULL * each.count) / total);
-          places.set(each, {x: step * (width + gap), y: below, height, left: 0, right: 0});
+          const lines = linesOf(each, step, total, letters);
+          const height = Math.max(LINE * lines.length + 13, (FULL * each.count) / total);
+          places.set(each, {x: step * (width + gap), y: below, height, lines, left: 0, right: 0});
           below += height + SPACE;
         }
         bottom = Math.max(bottom, below);
@@ -111,7 +124,7 @@ turnlens.flowGraph = (() => {
       ]),
       drawn.map(({line}) => line),
       columns.flatMap((column, step) =>
-        column.map((each) => box(each, step, places.get(each), width, letters, total, drawn, level)),
+        column.map((each) => box(each, step, places.get(each), width, total, drawn, level)),
       ),
     );
   }
@@ -156,17 +169,14 @@ turnlens.flowGraph = (() => {
     return turnlens.flows.name(id);
   }
 
-  function box(node, step, {x, y, height}, width, letters, total, drawn, level) {
+  function box(node, step, {x, y, height, lines}, width, total, drawn, level) {
     const isGroup = node.id >= 0;
     const share = percent(node.count / total);
     const light = (on) => () => {
       for (const {ribbon, line} of drawn)
         line.classList.toggle("strong", on && (ribbon.from === node || ribbon.to === node));
     };
-    const text = step === 0 ? name(node) : `${share} ${name(node)}`;
-    const words = wrapped(text, isGroup ? letters : letters + 2, height >= 46 ? 2 : 1);
-    const {byId, top} = turnlens.report.groups.message;
-    const {colour, sign} = turnlens.colours.category(isGroup ? byId.get(top(node.id)).colour : -1);
+    const {colour, sign} = turnlens.colours.category(isGroup ? turnlens.report.groups.message.byId.get(node.id).colour : -1);
     const link = isGroup && step > 0 && turnlens.route.link("flows", [], {level, after: node.id});
     return svg(
       link ? "a" : "g",
@@ -177,8 +187,8 @@ turnlens.flowGraph = (() => {
       },
       svg("rect", {x, y, width, height, rx: 6}),
       isGroup && svg("text", {x: x + 7, y: y + height / 2 + 4, style: {fill: colour}, class: "sign"}, sign),
-      words.map((line, i) =>
-        svg("text", {x: x + (isGroup ? 24 : 10), y: y + height / 2 + 4 + 15 * (i - (words.length - 1) / 2)}, line),
+      lines.map((line, i) =>
+        svg("text", {x: x + (isGroup ? 24 : 10), y: y + height / 2 + 4 + LINE * (i - (lines.length - 1) / 2)}, line),
       ),
       svg("title", null, `${name(node)}: ${share} (${integer(node.count)})`),
     );

@@ -7,7 +7,7 @@ turnlens.mapLabels = (() => {
     HEIGHT = 22,
     MARGIN = 18; // pixels around a name: its borders and padding
   const ruler = document.createElement("canvas").getContext("2d");
-  const MOST = {wide: 18, narrow: 7},
+  const MOST = {wide: 30, narrow: 7},
     LONGEST = {wide: 44, narrow: 34};
   const DISTANCES = [16, 40, 70, 105, 145, 190],
     ANGLES = 16;

@@ -4,9 +4,7 @@
 turnlens.numbers = (() => {
   const Z = 1.959963984540054;
   const MOST_VALUES = 20, // of a category
-    FEW = 5, // values, of which a mean says little
-    RATINGS = 11, // whole numbers at most, of which the low ones are the bad ones
-    COUNTED = ["errors", "calls", "branches", "repeats"]; // of what went wrong, and the high ones are the bad ones
+    FEW = 5; // values, of which a mean says little
   const integers = new Intl.NumberFormat("en");
 
   /** Wilson's interval of a share of `count` among `total`. */
@@ -72,47 +70,59 @@ turnlens.numbers = (() => {
   }
 
   function measureNames() {
-    return turnlens.report.summary.numbers;
+    return Object.keys(turnlens.report.summary.numbers);
   }
 
-  function column(name) {
-    return turnlens.report.conversations[`number:${name}`];
+  /** A number's kind: a "share" of yes or no, a "rating", a "count", or an "amount". */
+  function kindOf(name) {
+    return turnlens.report.summary.numbers[name];
   }
 
-  /** The count, mean and standard deviation of a number among some conversations; NaN where unknown. */
-  function summaryOf(name, members) {
-    const values = column(name);
-    let count = 0,
-      sum = 0,
-      squares = 0;
-    for (const c of members) {
-      if (Number.isNaN(values[c])) continue;
-      count += 1;
-      sum += values[c];
-    }
-    const mean = sum / count;
-    for (const c of members) if (!Number.isNaN(values[c])) squares += (values[c] - mean) ** 2;
-    return {count, mean, sd: count > 1 ? Math.sqrt(squares / (count - 1)) : NaN};
+  /** What one number says of a kind: "median" of an amount, else "mean", and nothing of a share. */
+  function statistic(name) {
+    return {share: "", amount: "median"}[kindOf(name)] ?? "mean";
   }
 
-  /** Returns -1 or 1 if a mean, or a share, is surely lower or higher than that of everything shown (95 %), else 0. */
-  function compared({count, mean, sd}, all, share) {
-    if (count < FEW) return 0;
-    const half = (Z * sd) / Math.sqrt(count);
-    const [low, high] = share ? wilson(mean * count, count) : [mean - half, mean + half];
-    return high < all.mean ? -1 : low > all.mean ? 1 : 0;
+  /** The known values of a number among some conversations, sorted. */
+  function known(name, members) {
+    const values = turnlens.report.conversations[`number:${name}`];
+    return Float64Array.from([...members].map((c) => values[c]).filter((value) => !Number.isNaN(value))).sort();
   }
 
-  /** Tests if a number is 1 for yes and 0 for no, so that its mean is a share. */
-  function isShare(name) {
-    return column(name).every((value) => Number.isNaN(value) || value === 0 || value === 1);
+  /** `{count, median, above}`; above is the share above what three quarters of all conversations have at most. */
+  function spread(name, members) {
+    const every = known(name, turnlens.report.ids.keys());
+    const limit = kindOf(name) === "share" ? 0 : every[Math.floor(0.75 * (every.length - 1))];
+    const own = known(name, members);
+    return {count: own.length, median: median(own).value, above: own.filter((value) => value > limit).length / own.length};
   }
 
-  /** Tests if a number is a rating: few whole numbers, from 0 or 1 on. */
-  function isRating(name) {
-    if (COUNTED.includes(name)) return false;
-    const values = new Set([...column(name)].filter((value) => !Number.isNaN(value)));
-    return values.size <= RATINGS && [...values].every((value) => Number.isInteger(value) && value >= 0 && value <= 10);
+  /** `{count, value, interval}` of a number among some conversations: its share, mean or median; NaN where unknown. */
+  function typical(name, members) {
+    const own = known(name, members),
+      count = own.length;
+    if (count === 0) return {count, value: NaN, interval: [NaN, NaN]};
+    if (statistic(name) === "median") return median(own);
+    const mean = own.reduce((sum, value) => sum + value, 0) / count;
+    if (kindOf(name) === "share") return {count, value: mean, interval: wilson(mean * count, count)};
+    const squares = own.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+    const half = count > 1 ? (Z * Math.sqrt(squares / (count - 1))) / Math.sqrt(count) : NaN;
+    return {count, value: mean, interval: [mean - half, mean + half]};
+  }
+
+  /** The median of sorted values, and its interval by order statistics. */
+  function median(sorted) {
+    const count = sorted.length,
+      middle = count >> 1,
+      half = (Z * Math.sqrt(count)) / 2;
+    const value = count % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+    const [low, high] = [Math.floor(count / 2 - half), Math.ceil(count / 2 + half)];
+    return {count, value, interval: low > 0 && high < count ? [sorted[low], sorted[high]] : [NaN, NaN]};
+  }
+
+  /** Returns -1 or 1 if a number is surely lower or higher than that of everything shown (95 %), else 0. */
+  function compared({count, interval: [low, high]}, all) {
+    return count < FEW ? 0 : high < all.value ? -1 : low > all.value ? 1 : 0;
   }
 
   /** Labels that conversations can be split by: `{name, values, codes}`; of messages, as of the first that has one. */
@@ -136,5 +146,5 @@ turnlens.numbers = (() => {
     return first;
   }
 
-  return {FEW, wilson, newcombe, distanceFromZero, integer, percent, percentWithin, plural, day, minute, measured, measureNames, summaryOf, compared, isRating, isShare, categories};
+  return {FEW, wilson, newcombe, distanceFromZero, integer, percent, percentWithin, plural, day, minute, measured, measureNames, kindOf, statistic, spread, typical, compared, categories};
 })();

@@ -11,8 +11,7 @@ turnlens.parts = (() => {
   const NOUNS = {message: ["group", "groups of messages"], conversation: ["topic", "topics of conversations"]};
 
   function sign(level, id) {
-    const {byId, top} = turnlens.report.groups[level];
-    const {colour, sign: shape} = turnlens.colours.category(id < 0 ? -1 : (byId.get(top(id))?.colour ?? 0));
+    const {colour, sign: shape} = turnlens.colours.category(turnlens.report.groups[level].byId.get(id)?.colour ?? -1);
     return element("span", {class: "sign", style: {color: colour}, "aria-hidden": "true"}, shape);
   }
 
@@ -184,17 +183,15 @@ turnlens.parts = (() => {
     );
   }
 
-  /** Groups by size: name, bar, count, share. */
-  function sizes(level, groups, counts, total) {
+  /** Groups by size: name, bar, count, share, and keywords if they are asked for. */
+  function sizes(level, groups, counts, total, withKeywords = false) {
     const most = Math.max(1, ...groups.map((each) => counts.get(each.id) || 0));
     return element(
       "ul",
       {class: "sizes"},
       groups.map((each) => {
         const count = counts.get(each.id) || 0;
-        const {colour} = turnlens.colours.category(
-          turnlens.report.groups[level].byId.get(turnlens.report.groups[level].top(each.id)).colour,
-        );
+        const {colour} = turnlens.colours.category(each.colour);
         return element(
           "li",
           null,
@@ -202,6 +199,7 @@ turnlens.parts = (() => {
           turnlens.charts.bar(count / most, colour),
           element("span", {class: "number"}, integer(count)),
           element("span", {class: "number muted"}, percent(total ? count / total : 0)),
+          withKeywords && keywords(each),
         );
       }),
     );
@@ -249,7 +247,23 @@ turnlens.parts = (() => {
   }
 
   function panel(title, ...content) {
-    return element("section", {class: "panel"}, element("h2", null, title), content);
+    const [heading, ...beside] = [title].flat();
+    return element("section", {class: "panel"}, element("div", {class: "heading"}, element("h2", null, heading), beside), content);
+  }
+
+  /** Tests for a window as narrow as a phone. */
+  function isNarrow() {
+    return window.innerWidth <= 700;
+  }
+
+  /** A question mark that opens what words mean, pairs of term and meaning. */
+  function explanation(of, pairs) {
+    return element(
+      "details",
+      {class: "menu explanation"},
+      element("summary", {"aria-label": `What the words of “${of}” mean`}, "?"),
+      element("dl", null, pairs.map(([term, meaning]) => [element("dt", null, term), element("dd", null, meaning)])),
+    );
   }
 
   function note(...content) {
@@ -273,6 +287,8 @@ turnlens.parts = (() => {
     counts,
     inPieces,
     panel,
+    explanation,
+    isNarrow,
     note,
   };
 })();

@@ -1,11 +1,19 @@
-/* The table of requests: size, trend, numbers, split by a category; any column sorts it. */
+/* The table of requests, a line each: share, trend, numbers, split by a category; any column sorts it, any row opens. */
 "use strict";
 
 turnlens.requestTable = (() => {
   const {element, button, choice, quote, shortened} = turnlens.dom;
   const {integer, percent, percentWithin, measured} = turnlens.numbers;
   const EXAMPLES = 3,
-    ROWS = 15;
+    ROWS = {wide: 15, narrow: 10},
+    UNHAPPY = "unhappy";
+  const MINUTES = ["minutes", "wait"]; // numbers that count minutes
+  const opened = new Set(); // ids of the requests whose examples are shown, also when the table is made anew
+  const UNITS = [
+    ["days", 1440],
+    ["h", 60],
+    ["min", 1],
+  ];
 
   /**
    * @param asked The messages of the one who asks, as of `groupLists.ofRole`.
@@ -18,113 +26,123 @@ turnlens.requestTable = (() => {
       const ids = all.map(({id}) => id);
       return {each: all[0], all, ids, members: turnlens.groupLists.together(ids, asked)};
     });
-    const columns = columnsOf(rows, asked, category, options.show);
-    const shown = sorted(rows, columns, options.sort || "count");
+    const known = numbersOf(asked, options);
+    const columns = columnsOf(rows, asked, category, known);
+    const order = options.sort || "count",
+      shown = sorted(rows, columns, order);
     return [
-      tools(columns, options, [more, turnlens.groupLists.slider(requests)]),
-      legend(options),
+      tools(columns, options, known, [more, turnlens.groupLists.slider(requests)]),
       turnlens.parts.inPieces(
         shown,
-        (some, start) => table(columns, some, start + some.length >= shown.length ? totals(requests, asked) : [], options.sort || "count"),
-        ROWS,
+        (some, start) => table(columns, some, start + some.length >= shown.length ? totals(requests, asked) : [], order),
+        ROWS[turnlens.parts.isNarrow() ? "narrow" : "wide"],
       ),
     ];
   }
 
-  /** The columns `{key, title, value(row), cell(row), rising}`; the first click sorts upwards if `rising`. */
-  function columnsOf(rows, asked, category, shownNumber) {
-    const {numbers} = turnlens;
+  /** The numbers that are known here: all their names, and the one that has a column. */
+  function numbersOf(asked, options) {
+    const {measureNames, typical, kindOf} = turnlens.numbers;
+    const names = measureNames().filter((name) => name !== UNHAPPY && typical(name, asked.all).count > 0);
+    const first = ["rating", "amount", "count"].map((kind) => names.find((name) => kindOf(name) === kind)).find(Boolean);
+    return {names, shown: names.includes(options.number) ? options.number : (first ?? names[0])};
+  }
+
+  /** The columns `{key, label, title, about, value(row), cell(row), rising}`; the first click sorts upwards if `rising`. */
+  function columnsOf(rows, asked, category, {names, shown}) {
+    const {numbers} = turnlens,
+      {options} = turnlens.route.current();
     const total = asked.all.size,
       most = Math.max(1, ...rows.map(({members}) => members.size));
     const share = ({members}) => (total ? members.size / total : 0);
     const columns = [
       {
         key: "count",
-        title: "conversations",
+        label: "conversations",
         value: ({members}) => members.size,
         cell: (row) => [
+          turnlens.charts.bar(row.each ? row.members.size / most : 0),
           element("strong", null, percent(share(row))),
-          element("span", {class: "muted"}, ` ${integer(row.members.size)}`),
-          row.each && turnlens.charts.bar(row.members.size / most),
+          " ",
+          element("span", {class: "muted count"}, integer(row.members.size)),
         ],
       },
     ];
     if (asked.compared)
       columns.push({
         key: "trend",
-        title: "trend",
-        about: asked.compared.words,
+        label: "trend",
+        about: `The trend compares ${asked.compared.words}`,
         value: ({ids}) => (ids ? (asked.changeOf(...ids)?.difference ?? NaN) : NaN),
         cell: ({ids}) => ids && trend(asked.seriesOf(...ids), asked.changeOf(...ids)),
       });
-    for (const name of numbers.measureNames()) {
-      const all = numbers.summaryOf(name, asked.all);
-      if (all.count === 0 || (category && name !== shownNumber)) continue; // the columns of a split need the room
-      const isShare = numbers.isShare(name);
-      columns.push({
-        key: `number:${name}`,
-        title: name,
-        rising: numbers.isRating(name),
-        value: ({members}) => mean(numbers.summaryOf(name, members)),
-        cell: ({members}) => number(numbers.summaryOf(name, members), all, isShare),
-      });
-    }
-    for (const [code, value] of (category?.values || []).entries()) {
+    if (numbers.measureNames().includes(UNHAPPY)) columns.push(numberColumn(UNHAPPY, asked.all));
+    if (!category) return shown ? [...columns, numberColumn(shown, asked.all)] : columns;
+    const ofNumber = names.includes(options.show);
+    for (const [code, value] of category.values.entries()) {
       const inside = ({members}) => [...members].filter((c) => category.codes[c] === code);
       const known = ({members}) => [...members].filter((c) => category.codes[c] >= 0).length;
-      const ofNumber = numbers.measureNames().includes(shownNumber);
-      const all = ofNumber && numbers.summaryOf(shownNumber, asked.all);
-      const isShare = ofNumber && numbers.isShare(shownNumber);
       columns.push({
-        key: `split:${value}`,
-        title: value,
-        rising: ofNumber && numbers.isRating(shownNumber),
-        value: (row) => (ofNumber ? mean(numbers.summaryOf(shownNumber, inside(row))) : inside(row).length),
-        cell: (row) =>
-          ofNumber
-            ? number(numbers.summaryOf(shownNumber, inside(row)), all, isShare, true)
-            : [
+        ...(ofNumber
+          ? numberColumn(options.show, asked.all, inside)
+          : {
+              value: (row) => inside(row).length,
+              cell: (row) => [
                 percent(known(row) ? inside(row).length / known(row) : 0),
                 element("span", {class: "muted"}, ` ${integer(inside(row).length)}`),
               ],
+            }),
+        key: `split:${value}`,
+        label: value,
+        title: value,
       });
     }
     return columns;
   }
 
-  /** A mean to sort by: of few values there is none. */
-  function mean({count, mean: value}) {
-    return count < turnlens.numbers.FEW ? NaN : value;
+  /** The column of a number, among the members of a row or some of them. */
+  function numberColumn(name, all, membersOf = ({members}) => members) {
+    const {typical, statistic, kindOf, FEW} = turnlens.numbers;
+    const ofAll = typical(name, all);
+    const [unit, length] = MINUTES.includes(name) ? UNITS.find(([, each]) => ofAll.value >= 2 * each) || UNITS[2] : ["", 1];
+    const written = (value) => (kindOf(name) === "share" || name === UNHAPPY ? percent(value) : measured(value / length));
+    return {
+      key: `number:${name}`,
+      label: name,
+      title: `${statistic(name)} ${name === "minutes" ? "duration" : name}${unit && `, ${unit}`}`.trim(),
+      rising: kindOf(name) === "rating",
+      value: (row) => {
+        const {count, value} = typical(name, membersOf(row));
+        return count < FEW ? NaN : value; // of few there is none to sort by
+      },
+      cell: (row) => number(typical(name, membersOf(row)), ofAll, written),
+    };
   }
 
-  /** A mean with its spread, or of how many it is, marked where it is surely lower or higher than that of everything shown. */
-  function number(stats, all, isShare, counted = false) {
-    if (stats.count === 0) return element("span", {class: "muted"}, "–");
-    const side = turnlens.numbers.compared(stats, all, isShare);
-    const few = stats.count < turnlens.numbers.FEW;
-    const written = isShare ? percent : measured;
-    const title = `${integer(stats.count)} known${side ? `; surely ${side < 0 ? "lower" : "higher"} than ${written(all.mean)}, the mean of all` : ""}`;
+  /** A number, marked where it is surely lower or higher than that of everything shown. */
+  function number(own, all, written) {
+    if (own.count === 0) return element("span", {class: "muted"}, "–");
+    const side = turnlens.report.summary.notice ? 0 : turnlens.numbers.compared(own, all);
+    const than = side ? `; surely ${side < 0 ? "lower" : "higher"} than ${written(all.value)}, that of all` : "";
     return element(
-      "span",
-      {title},
-      element(side ? "strong" : "span", {class: few ? "muted" : null}, {"-1": "▼ ", 0: "", 1: "▲ "}[side], written(stats.mean)),
-      counted
-        ? element("span", {class: "muted"}, ` (${integer(stats.count)})`)
-        : !isShare && !Number.isNaN(stats.sd) && element("span", {class: "muted"}, ` ± ${measured(stats.sd, 2)}`),
+      side ? "strong" : "span",
+      {class: own.count < turnlens.numbers.FEW ? "muted" : null, title: `${integer(own.count)} known${than}`},
+      {"-1": "▼ ", 0: "", 1: "▲ "}[side],
+      written(own.value),
     );
   }
 
-  /** A line over time, from which share to which, and whether that is surely a change. */
+  /** A line over time, from which share to which, marked where that is surely a change. */
   function trend(series, change) {
     if (!change) return element("span", {class: "muted"}, "–");
-    const sure = turnlens.numbers.distanceFromZero(change.interval) > 0;
+    const sure = !turnlens.report.summary.notice && turnlens.numbers.distanceFromZero(change.interval) > 0;
     const word = sure ? (change.difference > 0 ? "growing" : "declining") : "steady";
+    const [before, after] = [change.before, change.after].map((share) => Math.round(100 * share));
     return element(
       "span",
-      {class: `trend ${word}`, title: `difference ${percentWithin(change.difference, change.interval)}`},
+      {class: `trend ${word}`, title: `${sure ? word : "no sure change"}: difference ${percentWithin(change.difference, change.interval)}`},
       series && turnlens.charts.spark(series.points),
-      element("span", null, {growing: "▲ ", declining: "▼ ", steady: ""}[word], word),
-      element("span", {class: "muted"}, `${percent(change.before, 0)} → ${percent(change.after, 0)}`),
+      element("span", null, {growing: "▲ ", declining: "▼ ", steady: ""}[word], `${before} → ${after} %`),
     );
   }
 
@@ -142,35 +160,27 @@ turnlens.requestTable = (() => {
     turnlens.route.setOptions({sort: (options.sort || "count") === key ? `-${key}` : key});
   }
 
-  /** Explains the figures in the columns of a split. */
-  function legend({split, show: name}) {
-    if (!split) return null;
-    if (!name) return turnlens.parts.note(`In the columns of ${split}: the share, and the number, of the request's conversations.`);
-    return turnlens.parts.note(`In the columns of ${split}: the mean of ${name}, and of how many conversations it is.`);
-  }
-
-  function tools(columns, options, more) {
+  function tools(columns, options, {names, shown}, more) {
     const {setOptions} = turnlens.route;
-    const categories = turnlens.numbers.categories(),
-      names = turnlens.numbers.measureNames();
+    const categories = turnlens.numbers.categories();
     const list = (first, all) => [["", first], ...all.map((name) => [name, name])];
     return element(
-      "div",
-      {class: "tools"},
-      more,
-      columns.length > 1 &&
-        choice(
-          "Sorted by",
-          columns.map(({key, title}) => [key, title]),
-          (options.sort || "count").replace(/^-/, ""),
-          (key) => setOptions({sort: key}),
-          {id: "sort-by"},
-        ),
-      columns.some(({key}) => key === "trend") &&
-        choice("Trend against", turnlens.timeline.PERIODS, options.period || "half", (period) => setOptions({period}), {id: "period"}),
-      categories.length > 0 &&
-        choice("Split by", list("nothing", categories.map(({name}) => name)), options.split || "", (split) => setOptions({split}), {id: "split"}),
-      options.split && names.length > 0 && choice("showing", list("conversations", names), options.show || "", (name) => setOptions({show: name}), {id: "show"}),
+      "details",
+      {class: "options", open: !turnlens.parts.isNarrow()},
+      element("summary", null, "Options"),
+      element(
+        "div",
+        {class: "tools"},
+        more,
+        columns.some(({key}) => key === "trend") &&
+          choice("Trend against", turnlens.timeline.PERIODS, options.period || "half", (period) => setOptions({period}), {id: "period"}),
+        categories.length > 0 &&
+          choice("Split by", list("nothing", categories.map(({name}) => name)), options.split || "", (split) => setOptions({split}), {id: "split"}),
+        options.split && names.length > 0 && choice("showing", list("conversations", names), options.show || "", (name) => setOptions({show: name}), {id: "show"}),
+        !options.split && names.length > 1 && choice("Number", names.map((name) => [name, name]), shown, (number) => setOptions({number}), {id: "number"}),
+        turnlens.parts.isNarrow() &&
+          choice("Sorted by", columns.map(({key, label}) => [key, label]), (options.sort || "count").replace(/^-/, ""), (key) => setOptions({sort: key}), {id: "sort-by"}),
+      ),
     );
   }
 
@@ -185,8 +195,7 @@ turnlens.requestTable = (() => {
   }
 
   function table(columns, rows, below, order) {
-    const cells = (row) =>
-      columns.map((column) => element("td", {"data-label": column.title}, column.cell(row)));
+    const cells = (row) => columns.map((column) => element("td", {"data-label": column.label, class: `of-${column.key.split(":")[0]}`}, column.cell(row)));
     return element(
       "div",
       {class: "table requests", tabindex: "0", role: "region", "aria-label": "Requests"},
@@ -194,32 +203,15 @@ turnlens.requestTable = (() => {
         "table",
         null,
         element("caption", {class: "for-screen-readers"}, "Requests"),
-        element(
-          "thead",
-          null,
-          element(
-            "tr",
-            null,
-            element("th", {scope: "col"}, "request"),
-            columns.map((column) => header(column, order)),
-          ),
-        ),
-        element(
-          "tbody",
-          null,
-          rows.map((row) => element("tr", null, element("th", {scope: "row"}, request(row)), cells(row))),
-        ),
+        element("thead", null, element("tr", null, element("th", {scope: "col"}, "request"), columns.map((column) => header(column, order)))),
+        element("tbody", null, rows.map((row) => line(row, cells(row), columns.length + 1))),
         below.length > 0 &&
-          element(
-            "tfoot",
-            null,
-            below.map((row) => element("tr", null, element("th", {scope: "row"}, row.name), cells(row))),
-          ),
+          element("tfoot", null, below.map((row) => element("tr", null, element("th", {scope: "row"}, row.name), cells(row)))),
       ),
     );
   }
 
-  function header({key, title, about, rising}, order) {
+  function header({key, label, title = label, about, rising}, order) {
     const isIt = order.replace(/^-/, "") === key;
     const isUp = Boolean(rising) !== order.startsWith("-");
     return element(
@@ -229,19 +221,43 @@ turnlens.requestTable = (() => {
     );
   }
 
-  /** A request: its name, its keywords, and on demand what it looks like, and what can be done with it. */
-  function request({each, all, ids}) {
-    const mixed = each.parts.length && `examples of ${each.parts.length} parts that differ`;
-    const more = element("details", {class: "more-of"}, element("summary", null, mixed || "examples"));
-    more.addEventListener("toggle", () => more.open && more.children.length === 1 && turnlens.dom.add(more, inside(each, ids)));
-    return [
-      turnlens.parts.group("message", each.id),
-      turnlens.parts.badges(each),
-      all.length > 1 &&
-        element("ul", {class: "joined", "aria-label": "Joined with it"}, all.slice(1).map(({id}) => element("li", null, turnlens.parts.group("message", id)))),
-      turnlens.parts.keywords(each),
-      element("div", {class: "row-tools"}, more, turnlens.groupLists.moving(each, "↓ along the way")),
-    ];
+  /** A request's row, which opens to what it looks like and what can be done with it. */
+  function line({each, all, ids}, cells, width) {
+    const isOpen = opened.has(each.id);
+    const toggle = button(isOpen ? "▾" : "▸", flip, {
+      class: "quiet toggle",
+      id: `open-${each.id}`,
+      "aria-expanded": String(isOpen),
+      "aria-label": `Examples of ${shortened(each.name, 80)}`,
+    });
+    const name = element(
+      "th",
+      {scope: "row"},
+      element(
+        "span",
+        {class: "name"},
+        toggle,
+        turnlens.parts.group("message", each.id),
+        turnlens.parts.badges(each),
+        all.length > 1 && element("span", {class: "badge quiet", title: `${all.length - 1} more are joined with it`}, `+${all.length - 1}`),
+      ),
+    );
+    const row = element("tr", {on: {click: ({target}) => target.closest("a, button") || flip()}}, name, cells);
+    let below = isOpen && beneath();
+    function beneath() {
+      return element("tr", {class: "opened"}, element("td", {colspan: String(width)}, inside(each, all, ids)));
+    }
+    function flip() {
+      if (opened.delete(each.id)) {
+        below.remove();
+      } else {
+        opened.add(each.id);
+        row.after((below = beneath()));
+      }
+      toggle.setAttribute("aria-expanded", String(opened.has(each.id)));
+      toggle.textContent = opened.has(each.id) ? "▾" : "▸";
+    }
+    return [row, below];
   }
 
   function examples(rows) {
@@ -255,13 +271,20 @@ turnlens.requestTable = (() => {
     return list;
   }
 
-  function inside(each, ids) {
+  function inside(each, all, ids) {
     const {filter} = turnlens.route.current();
     const answer = element("p", {class: "answer"});
     if (typeof each.answer === "number")
       turnlens.texts.withoutBoilerplate([each.answer]).then(([text]) => turnlens.dom.add(answer, "A typical next message: ", quote(text, 140)));
-    const all = turnlens.route.link("conversations", [], {}, {...filter, group: ids.map(String)});
-    return [each.parts.length ? turnlens.groupLists.parts(each, examples) : examples(each.central), answer, element("a", {href: all}, "All its conversations")];
+    const conversations = turnlens.route.link("conversations", [], {}, {...filter, group: ids.map(String)});
+    return [
+      turnlens.parts.keywords(each),
+      each.parts.length ? turnlens.groupLists.parts(each, examples) : examples(each.central),
+      answer,
+      all.length > 1 &&
+        element("ul", {class: "joined", "aria-label": "Joined with it"}, all.slice(1).map(({id}) => element("li", null, turnlens.parts.group("message", id)))),
+      element("div", {class: "row-tools"}, element("a", {href: conversations}, "All its conversations"), turnlens.groupLists.moving(each, "↓ along the way")),
+    ];
   }
 
   return {show};

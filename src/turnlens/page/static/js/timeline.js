@@ -33,6 +33,12 @@ turnlens.timeline = (() => {
     };
   }
 
+  /** The bins of some times; null where there are not two different ones. */
+  function binsOf(times) {
+    const known = ends(times);
+    return known && bins(...known);
+  }
+
   /** The first and the last of some times; null where there are not two different ones. */
   function ends(times) {
     let first = Infinity,
@@ -50,9 +56,9 @@ turnlens.timeline = (() => {
    * @return null without times, else `{unit, points: [{start, count, total, share, interval}]}`.
    */
   function series(times, members) {
-    const known = ends(times);
+    const known = binsOf(times);
     if (!known) return null;
-    const {start, width, count, unit} = bins(...known);
+    const {start, width, count, unit} = known;
     const counts = new Float64Array(count),
       totals = new Float64Array(count);
     for (const [conversation, time] of times) {
@@ -118,5 +124,5 @@ turnlens.timeline = (() => {
     };
   }
 
-  return {times, series, periods, change, PERIODS};
+  return {times, binsOf, series, periods, change, PERIODS};
 })();

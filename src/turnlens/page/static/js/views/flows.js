@@ -73,8 +73,8 @@ turnlens.views.flows = (() => {
         ),
         panel("Typical paths", paths(codes, selection)),
         differences(route, selection, codes),
-        panel("All transitions", transitionTable(rows.filter((row) => row.before !== -1 && row.after !== -1))),
       ),
+      panel("All transitions", transitionTable(rows.filter((row) => row.before !== -1 && row.after !== -1))),
     );
     return {};
   }

@@ -35,10 +35,13 @@ turnlens.views.groups = (() => {
               level,
               (value) => turnlens.route.setOptions({level: value}),
             ),
+        turnlens.parts.explanation(title, [
+          ["percentages", `of ${level}s${level === "message" ? "; those of the overview are of conversations" : ""}`],
+          ["in grey", "phrases that are more frequent in the group than elsewhere"],
+        ]),
       ),
-      level === "message" && coarse.length > 0 && note("Percentages are of messages; those of the overview are of conversations."),
       coarse.length === 0 ? note("There are no groups: too few messages are alike.") : null,
-      element("div", {class: "masonry"}, list.map(card)),
+      element("div", {class: "panel tree"}, list.map(branch)),
       !areParts && [
         note(
           `${integer(counts.get(-1) || 0)} ${level}s (${percent(total ? (counts.get(-1) || 0) / total : 0)}) are in no group. `,
@@ -49,20 +52,15 @@ turnlens.views.groups = (() => {
       ],
     );
 
-    function card(each) {
+    /** A coarse group with the finer ones within, a line each. */
+    function branch(each) {
       const within = present(children(each.id));
       return element(
         "section",
-        {class: "panel"},
-        element("h2", null, group(level, each.id), badges(each)),
-        element("p", {class: "muted"}, `${plural(size(each), level)}, `, percent(total ? size(each) / total : 0), ` of ${selection.filtered ? "those shown" : "all"}`),
-        element(
-          "p",
-          {class: "phrases"},
-          each.phrases.slice(0, 6).map((phrase) => element("span", {dir: "auto"}, turnlens.dom.shortened(phrase, 40))),
-        ),
+        null,
+        element("h2", null, group(level, each.id), badges(each), element("small", {class: "muted"}, `${percent(total ? size(each) / total : 0)} · ${plural(size(each), level)}`)),
         areParts && turnlens.parts[`${level}s`](each.central.slice(0, EXAMPLES), each.id),
-        within.length > 1 && sizes(level, within, counts, total),
+        within.length > 1 && sizes(level, within, counts, total, true),
       );
     }
     return {};
@@ -118,10 +116,10 @@ turnlens.views.group = (() => {
         level === "message" && flows(id, selection),
         overTime(level, selection, members, each),
         finer(level, id, selection),
-        panel(
-          "All of them",
-          turnlens.parts.inPieces(members, (rows) => turnlens.parts[`${level}s`](rows, id)),
-        ),
+      ),
+      panel(
+        "All of them",
+        turnlens.parts.inPieces(members, (rows) => turnlens.parts[`${level}s`](rows, id)),
       ),
     );
     return {};

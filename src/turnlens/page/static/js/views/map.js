@@ -4,7 +4,6 @@
 turnlens.views.map = (() => {
   const {add, element, button, choice, fill, svg, quote} = turnlens.dom;
   const HIDDEN = 2; // in a mask: neither drawn as passing nor as filtered out
-  const CLOSE = 2; // times as large as at first, from which on fine groups have colours and names
 
   function render(main, route, selection) {
     const level = route.options.level === "conversation" ? "conversation" : "message";
@@ -18,7 +17,7 @@ turnlens.views.map = (() => {
     const drawing = svg("svg", {class: "map-drawing", "aria-hidden": "true"});
     const tip = element("div", {class: "map-tip", hidden: true});
     const legend = element("section", {class: "legend", "aria-label": "Legend"}),
-      inside = element("section", {class: "legend", "aria-label": "What was drawn around", hidden: true});
+      list = element("section", {class: "legend", "aria-label": "What is shown"});
     const stage = element("div", {class: "map-stage"}, canvas, labels, drawing, tip);
     const lasso = button("Draw around points", () => setLasso(!drawingOn), {
       "aria-pressed": "false",
@@ -33,17 +32,9 @@ turnlens.views.map = (() => {
         lasso,
         button("Main part", () => plot.fit(), {title: "0"}),
         button("Whole map", () => plot.fitWhole()),
+        meaning(level),
       ),
-      element("div", {class: "map"}, stage, element("aside", {class: "beside"}, inside, legend)),
-      element(
-        "p",
-        {class: "note", id: "map-note"},
-        "Each point is a ",
-        level,
-        "; near points mean much the same, far distances ",
-        "say little, and islands far from all others are on the whole map only. Drag to move, scroll or pinch to zoom, ",
-        "press a point to read it. By keyboard, arrows move, + and − zoom, and Enter lists what is in view. Zoomed in, colours and names are those of fine groups. The same is listed under Groups.",
-      ),
+      element("div", {class: "map"}, stage, element("aside", {class: "beside"}, legend, list)),
     );
 
     const who = shownRole(route, level),
@@ -55,19 +46,11 @@ turnlens.views.map = (() => {
     let plot,
       state = {route, selection: only(selection)},
       drawingOn = false,
-      highlighted = null,
-      isClose = false;
+      listed = null, // the filter whose points are listed
+      highlighted = null;
     try {
       plot = turnlens.scatter.create(canvas, x, y, {
-        change() {
-          if (!plot) return;
-          if (isClose !== plot.zoomed() > CLOSE) {
-            isClose = !isClose;
-            paint();
-            describe();
-          }
-          showNames(labels, plot, level, state.selection, isClose);
-        },
+        change: () => plot && showNames(labels, plot, level, state.selection),
         point: (index, place) => showTip(tip, stage, level, index, place),
         press: (index) => index >= 0 && open(level, index),
         drawing: (corners) => fill(drawing, corners.length && svg("polygon", {points: corners.map(String).join(" ")})),
@@ -94,7 +77,7 @@ turnlens.views.map = (() => {
     }
 
     function colouring() {
-      return turnlens.colours.colouring(level, state.route.options.colour, isClose);
+      return turnlens.colours.colouring(level, state.route.options.colour);
     }
 
     function paint() {
@@ -124,9 +107,9 @@ turnlens.views.map = (() => {
       main.querySelector("#colour").value = newRoute.options.colour || "group"; // the way back changes only the address
       describe();
       paint();
-      const isDrawn = newRoute.filter.lasso?.[0].startsWith(level);
-      inside.hidden = !isDrawn;
-      fill(inside, isDrawn && listed(level, newSelection[level]));
+      const key = JSON.stringify([newRoute.filter, newRoute.options.by]);
+      if (key !== listed) fill(list, rowsOf(level, state.selection[level], newRoute.filter.lasso?.[0].startsWith(level)));
+      listed = key;
     }
 
     canvas.addEventListener("keydown", (event) => (event.key === "Enter" ? around(plot.corners()) : onKey(event, plot)));
@@ -151,13 +134,26 @@ turnlens.views.map = (() => {
     return roles.includes(options.by) ? options.by : roles.length > 1 ? turnlens.groupLists.asker() : null;
   }
 
-  /** A list of the points that were drawn around. */
-  function listed(level, mask) {
+  /** What the map means, and how it is used. */
+  function meaning(level) {
+    const details = turnlens.parts.explanation("Map", [
+      ["point", `a ${level}; what is near means much the same, and far distances say little`],
+      ["colour", "the commonest groups have a colour and a sign of their own; the others are grey"],
+      ["by mouse", "drag to move, scroll or pinch to zoom, press a point to read it"],
+      ["by keyboard", "arrows move, + and − zoom, Enter lists what is in view"],
+      ["whole map", "also shows islands that are far from all others"],
+    ]);
+    details.lastChild.id = "map-note";
+    return details;
+  }
+
+  /** The points that pass the filter, as a list. */
+  function rowsOf(level, mask, isDrawn) {
     const rows = [];
     mask.forEach((passes, row) => passes && rows.push(row));
     return [
-      element("h2", null, `Drawn around: ${turnlens.numbers.plural(rows.length, level)}`),
-      button("Remove", () => turnlens.route.setFilter({lasso: []}), {class: "quiet"}),
+      element("h2", null, isDrawn && "Drawn around: ", turnlens.numbers.plural(rows.length, level)),
+      isDrawn && button("Remove", () => turnlens.route.setFilter({lasso: []}), {class: "quiet"}),
       turnlens.parts.inPieces(rows, (some) => turnlens.parts[`${level}s`](some)),
     ];
   }
@@ -229,13 +225,12 @@ turnlens.views.map = (() => {
     );
   }
 
-  /** The names of groups, of fine ones when close, at their most central points. */
-  function showNames(holder, plot, level, selection, isClose) {
+  /** The names of groups at their most central points. */
+  function showNames(holder, plot, level, selection) {
     const {groups, [`${level}s`]: columns} = turnlens.report;
-    const {coarse, fine} = groups[level];
-    const named = (isClose ? fine : coarse).map((group, place) => ({
+    const named = groups[level].fine.map((group) => ({
       ...group,
-      colour: turnlens.colours.category(isClose ? place : group.colour).colour,
+      colour: turnlens.colours.category(group.colour).colour,
       centre: group.central.find((row) => selection[level][row]),
     }));
     turnlens.mapLabels.show(

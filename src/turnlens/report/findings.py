@@ -1,0 +1,142 @@
+"""The sentences that a report begins with: what grew, what is new, where people are unhappy, what takes long.
+
+A sentence is about what is large and beyond chance: its interval is as wide as the number of requests compared asks for
+(Bonferroni). Where there is nothing of the kind, there is no sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from turnlens._utils.vectors import BoolArray, FloatArray
+from turnlens.data.languages import advice, languages_of
+from turnlens.encoders.folders import DEFAULT_ENCODER
+from turnlens.report.measures import NumberKind, in_figures, members, number_kind, typical
+from turnlens.report.report import Report
+from turnlens.report.summary import Z_95, Period
+
+Finding = tuple[str | int, ...]  # a sentence in pieces; a number is the id of a group, for its name
+UNHAPPY = "unhappy"
+_MOST = 5
+_FEW = 10  # conversations: a request of fewer is in no sentence
+_POINTS = 0.02  # of growth, as a share of all conversations
+_DEVIATIONS = 0.25  # by which a mean or a share is unlike that of all
+_TIMES = 1.5  # as long as all
+_NEW = 3  # named
+_UNITS = (("days", 1440), ("hours", 60))  # of minutes
+_DURATION = re.compile(
+    r"(^|[^a-z])(wait|minutes|hours|seconds|duration|latency|(handling|resolution|response) time)", re.I
+)
+COMPARED: dict[Period, str] = {
+    "half": "from the earlier half of the time to the later",
+    "week": "from the week before to the last seven days",
+    "month": "from the 30 days before to the last 30",
+}
+
+
+def language_notice(report: Report) -> str | None:
+    """Return a warning if most conversations are in a language that the report's encoder does not know."""
+    if report.encoder != DEFAULT_ENCODER:
+        return None
+    firsts, turns = report.conversations["first"].tolist(), report.conversations["turns"].tolist()
+    conversations = (
+        {"messages": [{"content": report.text_of(row)} for row in range(first, first + count)]}
+        for first, count in zip(firsts, turns)
+    )
+    return advice(languages_of(conversations), "turnlens explore DATA --store another.store --model")
+
+
+def findings(report: Report, requests: Sequence[Mapping[str, Any]], period: Period = "half") -> list[Finding]:
+    """Return up to five sentences about requests.
+
+    Args:
+        report: The report.
+        requests: The rows of `summary_table` that are requests.
+        period: The times that their growth compares.
+    """
+    many = [row for row in requests if row["conversations"] >= _FEW]
+    if not many:
+        return []
+    wider = NormalDist().inv_cdf(1 - 0.05 / len(many)) / Z_95
+    inside = {row["group"]: members(report, row["group"]) for row in many}
+    numbers = [found for name, values in report.numbers.items() if (found := _unlike(inside, name, values, wider))]
+    first = [sentence for rank, sentence in sorted(numbers, key=lambda each: each[0])]
+    sentences = [_growth(many, 1, wider, period), _new(report, many), *first, _growth(many, -1, wider, period)]
+    return [sentence for sentence in sentences if sentence][:_MOST]
+
+
+def _growth(rows: Sequence[Mapping[str, Any]], sign: int, wider: float, period: Period) -> Finding | None:
+    """The request whose share grew most, or for -1 the one whose share fell most."""
+    known = [row for row in rows if row["growth_low"] is not None]
+    if not known:
+        return None
+    row = max(known, key=lambda each: sign * each["growth"])
+    bound = row["growth_low" if sign > 0 else "growth_high"]
+    least = sign * (row["growth"] + wider * (bound - row["growth"]))
+    if least <= 0 or sign * row["growth"] < _POINTS:
+        return None
+    points = round(abs(100 * row["growth"]))
+    verb = "grew" if sign > 0 else "fell"
+    return (row["group"], f" {verb} most, by {points} points of all conversations {COMPARED[period]}.")
+
+
+def _new(report: Report, rows: Sequence[Mapping[str, Any]]) -> Finding | None:
+    are_new = {group.id for group in report.groups["message"] if group.new}
+    new = [row["group"] for row in rows if row["group"] in are_new]
+    if not new:
+        return None
+    named: list[str | int] = []
+    for group in new[:_NEW]:
+        named += [", ", group]
+    more = f" and {len(new) - _NEW} more" if len(new) > _NEW else ""
+    return ("New since last time: ", *named[1:], f"{more}.")
+
+
+def _unlike(inside: Mapping[int, BoolArray], name: str, values: FloatArray, wider: float) -> tuple[int, Finding] | None:
+    """The request with the worst of a number, with the rank of its sentence; None if it is much like all others."""
+    kind = number_kind(name, values)
+    if kind == "amount" and not _DURATION.search(name):
+        return None
+    sign = -1 if kind == "rating" else 1
+    of_all = typical(values, kind).value
+    of_groups = {group: typical(values[own], kind) for group, own in inside.items()}
+    far = {group: own for group, own in of_groups.items() if own.known >= _FEW and not np.isnan(own.low)}
+    if not far:
+        return None
+    group, worst = max(far.items(), key=lambda each: sign * each[1].value)
+    bound = worst.low if sign > 0 else worst.high
+    if sign * (worst.value + wider * (bound - worst.value) - of_all) <= 0:
+        return None
+    if kind == "amount":
+        is_large = worst.value >= _TIMES * of_all
+    else:
+        is_large = sign * (worst.value - of_all) >= _DEVIATIONS * float(np.nanstd(values))
+    return (_rank(name, kind), _sentence(group, name, kind, worst.value, of_all)) if is_large else None
+
+
+def _rank(name: str, kind: NumberKind) -> int:
+    return 0 if name == UNHAPPY else ("rating", "amount", "count", "share").index(kind) + 1
+
+
+def _sentence(group: int, name: str, kind: NumberKind, value: float, of_all: float) -> Finding:
+    if name == UNHAPPY:
+        return ("People are unhappiest with ", group, f": {value:.0%} of these conversations, {of_all:.0%} of all.")
+    if kind == "share":
+        return (group, f" has the most “{name}”: {value:.0%} of its conversations, {of_all:.0%} of all.")
+    if kind == "rating":
+        return (group, f" has the lowest {name}: {value:.1f} on average, {of_all:.1f} over all.")
+    if kind == "count":
+        return (group, f" has the most {name}: {value:.1f} on average, {of_all:.1f} over all.")
+    longest = {"wait": "waits longest for an answer", "minutes": "takes longest"}.get(name, f"has the longest {name}")
+    written = _duration if name in ("wait", "minutes") else in_figures
+    return (group, f" {longest}: a median of {written(value)}, {written(of_all)} over all.")
+
+
+def _duration(minutes: float) -> str:
+    unit, length = next((unit for unit in _UNITS if minutes >= 2 * unit[1]), ("minutes", 1))
+    return f"{minutes / length:.2g} {unit}"

@@ -1,0 +1,89 @@
+"""Numbers of conversations, such as ratings and durations: one value that says most of a group, and its interval."""
+
+from __future__ import annotations
+
+from math import ceil, sqrt
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from turnlens._utils.vectors import BoolArray, FloatArray
+from turnlens.report.report import Report
+from turnlens.report.summary import Z_95, wilson
+
+NumberKind = Literal["share", "rating", "count", "amount"]
+MINUTES = ("minutes", "wait")  # numbers that count minutes
+STATISTICS: dict[NumberKind, str] = {"share": "", "rating": "mean", "count": "mean", "amount": "median"}
+_COUNTED = ("errors", "calls", "branches", "repeats")
+_RATINGS = 11  # whole numbers, such as 0 to 10
+
+
+class Typical(NamedTuple):
+    """The share, mean or median of some values, and its interval of 95 %, NaN where there are too few.
+
+    Attributes:
+        known: The number of values.
+        value: The share, mean or median.
+        low: The lower end of its interval.
+        high: The upper end.
+    """
+
+    known: int
+    value: float
+    low: float
+    high: float
+
+
+def number_kind(name: str, values: FloatArray) -> NumberKind:
+    """Return the kind of a number: a share of yes or no, a rating of few whole numbers, a count, or an amount.
+
+    Example:
+        >>> number_kind("rating", np.array([1.0, 5.0, 3.0])), number_kind("cost", np.array([0.1, 2.5]))
+        ('rating', 'amount')
+    """
+    known = np.unique(values[~np.isnan(values)])
+    if np.isin(known, (0, 1)).all():
+        return "share"
+    is_rating = len(known) <= _RATINGS and known[0] >= 0 and known[-1] <= 10 and bool((known % 1 == 0).all())
+    if name in MINUTES or not is_rating:
+        return "amount"
+    return "count" if name in _COUNTED else "rating"
+
+
+def typical(values: FloatArray, kind: NumberKind) -> Typical:
+    """Return what is typical of some values, of which NaN are not known.
+
+    Example:
+        >>> typical(np.array([1.0, 2.0, 900.0, np.nan]), "amount").value
+        2.0
+    """
+    known = np.sort(values[~np.isnan(values)])
+    count = len(known)
+    if not count:
+        return Typical(0, np.nan, np.nan, np.nan)
+    if kind == "share":
+        return Typical(count, *wilson(float(known.mean()), count))
+    if kind == "amount":  # by order statistics
+        low, high = int(count / 2 - Z_95 * sqrt(count) / 2), ceil(count / 2 + Z_95 * sqrt(count) / 2)
+        bounds = (float(known[low]), float(known[high])) if low > 0 and high < count else (np.nan, np.nan)
+        return Typical(count, float(np.median(known)), *bounds)
+    half = Z_95 * float(known.std(ddof=1)) / sqrt(count) if count > 1 else np.nan
+    mean = float(known.mean())
+    return Typical(count, mean, mean - half, mean + half)
+
+
+def members(report: Report, group: int) -> BoolArray:
+    """Return the conversations that have a message of a group (m,)."""
+    inside = np.zeros(len(report.ids), bool)
+    inside[report.messages["conversation"][report.messages["group"] == group]] = True
+    return inside
+
+
+def in_figures(value: float) -> str:
+    """Write a number as people do, with three figures that count.
+
+    Example:
+        >>> in_figures(1061.7), in_figures(2.4351)
+        ('1,062', '2.44')
+    """
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -1,0 +1,97 @@
+"""The sentences that a report begins with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("graspologic_native", reason="needs the extra explorer")
+pytest.importorskip("lancedb", reason="needs the extra store")
+
+from tests.report.talks import fine
+from turnlens.encoders.folders import DEFAULT_ENCODER
+from turnlens.page.report_files import summary
+from turnlens.report import Report
+from turnlens.report.findings import findings, language_notice
+from turnlens.report.html_report import write_html_file
+from turnlens.report.summary import summary_table
+
+
+def requests(report: Report) -> list[dict[str, Any]]:
+    return [row for row in summary_table(report, fine(report)).to_pylist() if row["kind"] == "request"]
+
+
+@pytest.fixture
+def telling(report: Report) -> Report:
+    """Three requests, one after the other in time; the last has bad ratings and takes long."""
+    ids = [row["group"] for row in requests(report)][:3]
+    conversation, turn = report.messages["conversation"], report.messages["turn"]
+    third = np.arange(36) // 12
+    messages = {
+        **report.messages,
+        "group": np.where(turn == 0, np.array(ids)[third[conversation]], -1),
+        "time": 86_400.0 * conversation,
+    }
+    noise = np.random.default_rng(0).normal(size=36)
+    numbers = {
+        "rating": np.clip(np.round(np.where(third == 2, 1.5, 4.5) + 0.4 * noise), 1, 5),
+        "minutes": np.where(third == 2, 300, 20) + noise,
+        "age": np.where(third == 2, 70, 20) + noise,
+    }
+    return replace(report, messages=messages, numbers=numbers)
+
+
+def test_findings_tell_growth_bad_ratings_and_durations(telling: Report) -> None:
+    rows = requests(telling)
+    last = int(telling.messages["group"][telling.conversations["first"][-1]])
+    first = int(telling.messages["group"][0])
+    grew, rated, long, fell = findings(telling, rows)
+    assert grew == (
+        last,
+        " grew most, by 67 points of all conversations from the earlier half of the time to the later.",
+    )
+    assert rated[0] == last and " has the lowest rating: 1." in rated[1]
+    assert long[0] == last and " takes longest: a median of 5 hours, " in long[1]
+    assert fell[0] == first and " fell most, by 67 points" in fell[1]
+    assert summary(telling)["findings"] == [grew, rated, long, fell]  # the page has the same
+
+
+def test_chance_is_no_finding(telling: Report) -> None:
+    alike = np.arange(36) % 12  # each request has the same times and numbers
+    messages = {**telling.messages, "time": 86_400.0 * alike[telling.messages["conversation"]]}
+    numbers = {name: values[alike] for name, values in telling.numbers.items()}
+    changed = replace(telling, messages=messages, numbers=numbers)
+    assert findings(changed, requests(changed)) == []
+
+
+def test_new_requests_are_told(telling: Report) -> None:
+    new = requests(telling)[0]["group"]
+    groups = [replace(group, new=group.id == new) for group in telling.groups["message"]]
+    changed = replace(telling, groups={**telling.groups, "message": groups})
+    assert ("New since last time: ", new, ".") in findings(changed, requests(changed))
+
+
+def test_a_mailed_report_begins_with_findings(telling: Report, tmp_path: Path) -> None:
+    write_html_file(telling, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.index("grew most, by 67 points") < page.index("What do people ask?")
+    linked = page.split('<li><a href="#')[1].split('"')[0]
+    assert f'<article id="{linked}">' in page
+    assert "median duration, min" in page and "±" not in page
+
+
+def test_a_language_unknown_to_the_encoder_is_told(telling: Report, tmp_path: Path) -> None:
+    german = replace(telling, texts=["Meine Bestellung ist leider noch nicht angekommen."] * len(telling.texts))
+    assert language_notice(german) is None  # its encoder is not the default one
+    german = replace(german, encoder=DEFAULT_ENCODER)
+    notice = language_notice(german)
+    assert notice is not None and "not in English (de 100 %)" in notice and "--model intfloat/multilingual" in notice
+    shown = summary(german)
+    assert shown["notice"] == notice and shown["findings"] == []
+    write_html_file(german, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "not in English" in page.split("<h2>")[0] and "▲" not in page and "▼" not in page
