@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,50 @@ def test_a_large_cell_is_read(tmp_path: Path) -> None:
     text = "word " * 40_000  # more than the 131,072 characters that csv allows by itself
     (row,) = read(write(tmp_path / "c.csv", f"conversation_id,speaker,text\n1,a,{text}\n1,b,yes\n"))
     assert [message["content"] for message in row["messages"]] == [text, "yes"]
+
+
+def _labelled(count: int, *, of_messages: bool) -> str:
+    if not of_messages:
+        return json.dumps({"messages": turns("a"), **{f"k{number}": number for number in range(count)}})
+    return json.dumps({"messages": [{"role": "a", "content": "b", f"k{number}": number} for number in range(count)]})
+
+
+PACKED = "what is packed in it takes far more than a file of this size should"
+LABELS = "the number of its labels takes far more than a file of this size should"
+# name of the file, content, and its problem
+COSTLY = [
+    ("c.jsonl.gz", gzip.compress(f"{GOOD}\n".encode() * 200_000), PACKED),
+    ("c.json.gz", gzip.compress(b'[{"x": [' + b"{}," * 300_000 + b"{}]}]"), PACKED),
+    ("c.csv.gz", gzip.compress(f"{HEADER}\n".encode() + b"1,a,b\n" * 400_000), PACKED),
+    ("c.txt.gz", gzip.compress(b"Ann: a\nBen: b\nAnn: c\n" + b"\n" * 1_900_000), PACKED),
+    ("c.jsonl", '{"messages": [' + "{}," * 99_000 + "{}]}\n", "the line holds more than 131,072 values"),
+    ("c.jsonl", _labelled(400, of_messages=False), LABELS),
+    ("c.jsonl", _labelled(1000, of_messages=True), LABELS),
+    ("c.csv", f"{HEADER},{','.join(map(str, range(400)))}\n1,a,b{',x' * 400}\n", LABELS),
+]
+
+
+@pytest.mark.usefixtures("one_megabyte")
+def test_small_files_of_great_cost_are_refused(tmp_path: Path) -> None:
+    for name, content, problem in COSTLY:
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        with pytest.raises(ConversationError, match=rf"{name}.*: {problem}; if it is meant to be, set TURNLENS"):
+            read(path)
+
+
+@pytest.mark.usefixtures("one_megabyte")
+def test_files_of_an_archive_share_its_budget(tmp_path: Path) -> None:
+    lines = gzip.compress((json.dumps({"messages": turns("a" * 9999)}).encode() + b"\n") * 100)
+    (tmp_path / "c.jsonl.gz").write_bytes(lines)
+    assert len(read(tmp_path / "c.jsonl.gz")) == 100
+    with zipfile.ZipFile(tmp_path / "c.zip", "w") as packed:
+        for number in range(15):
+            packed.writestr(f"{number}.jsonl.gz", lines)
+    with pytest.raises(ConversationError, match=r"c\.zip.*: what is packed in it takes far more"):
+        read(tmp_path / "c.zip")
+    with zipfile.ZipFile(tmp_path / "many.zip", "w", zipfile.ZIP_STORED) as packed:
+        for number in range(300):
+            packed.writestr(f"{number}.jsonl", GOOD)
+    with pytest.raises(ConversationError, match=r"many\.zip: the number of files in it takes far more"):
+        read(tmp_path / "many.zip")

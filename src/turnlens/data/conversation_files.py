@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 # Part of the cache key: raise it if files that could be read before give other rows now.
 _CACHE_VERSION = 1
 _ROWS_IN_BATCH = 1000
+_LETTERS_IN_BATCH = 1 << 24
 _MESSAGE = pa.struct([("role", pa.string()), ("content", pa.string())])
 _SCHEMA = pa.schema([("id", pa.string()), ("messages", pa.list_(_MESSAGE))])
 _COMPRESSION_LEVEL = 6
@@ -159,8 +159,14 @@ class _Parts:
 
 
 def _tables(rows: Iterable[dict[str, Any]]) -> Iterator[Any]:
-    iterator = iter(rows)
-    while batch := list(islice(iterator, _ROWS_IN_BATCH)):
+    batch, letters = [], 0
+    for row in rows:
+        batch.append(row)
+        letters += sum(len(value) for item in (row, *row["messages"]) for value in item.values() if type(value) is str)
+        if len(batch) == _ROWS_IN_BATCH or letters > _LETTERS_IN_BATCH:
+            yield _table(batch)
+            batch, letters = [], 0
+    if batch:
         yield _table(batch)
 
 

@@ -16,10 +16,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from turnlens._utils.progress import SafeConsole, shows_progress
 from turnlens.data.read_options import OnError, ReadingOptions
 from turnlens.errors import BadRowError, ConversationError
-from turnlens.formats.bad_input import DAMAGE, OTHER_LAYOUT, BadRow, damage_of
+from turnlens.formats.bad_input import DAMAGE, OTHER_LAYOUT, BadRow, TooLargeError, damage_of
+from turnlens.formats.budget import Budget
 from turnlens.formats.conversation_splitting import parts_of
 from turnlens.formats.detection import misread_layout
-from turnlens.formats.folders import readable_path
+from turnlens.formats.folders import given_size, readable_path
 from turnlens.formats.format import Format
 from turnlens.formats.joined_files import joined_logs
 from turnlens.formats.row_checker import RowChecker
@@ -30,7 +31,7 @@ _log = logging.getLogger("turnlens")
 _PROBLEMS_KEPT = 20
 _SECONDS_BEFORE_PROGRESS = 2.0
 # Of `OTHER_LAYOUT`, those whose message explains the problem, or that are explained below.
-_CLEAR_ERRORS = (BadRow, ConversationError, UnicodeDecodeError)
+_CLEAR_ERRORS = (BadRow, ConversationError, TooLargeError, UnicodeDecodeError)
 
 
 @dataclass
@@ -74,8 +75,9 @@ def read_files(files: Sequence[Path], options: ReadingOptions, skipped: SkippedR
     Raises:
         ConversationError: A problem while rows must not be skipped, or no conversation is left.
     """
-    names = default_names(files)
-    return read_sources({names[file]: Source(file, encoding=options.encoding) for file in files}, options, skipped)
+    names, budget = default_names(files), Budget(given_size(files))
+    sources = {names[file]: Source(file, encoding=options.encoding, budget=budget) for file in files}
+    return read_sources(sources, options, skipped)
 
 
 def read_sources(
@@ -124,6 +126,8 @@ def rows_of_file(
         skipped.add(unknown or error)
     except tuple(DAMAGE) as error:
         skipped.add(ConversationError(source.name, damage_of(error)))
+    except TooLargeError as error:
+        skipped.add(ConversationError(source.name, str(error)))
 
 
 def _rows(
@@ -145,6 +149,7 @@ def _rows(
             converted = _converted(chosen, raw, source)
             default_id = source.default_id(name, number) if name else ""
             row = None if converted is None else checker.check(converted, default_id)
+            source.budget.spend(checker.take_cost(), "the number of its labels")
             rows = [] if row is None else [row] if options.split_by is None else list(parts_of(row, options.split_by))
         except BadRow as bad:
             skipped.add(BadRowError(source.place(bad.number or number), told(str(bad))))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, Union
 import numpy as np
 
 from turnlens.errors import ConversationError
+from turnlens.formats.budget import Budget
 from turnlens.formats.input_files import Paths
 from turnlens.formats.source_file import Source
 
@@ -84,6 +85,11 @@ class MemorySource(Source):
     def position(self) -> int:
         """The number of rows read."""
         return self._read
+
+    @property
+    def budget(self) -> Budget:
+        """No bounds, since it is in memory already."""
+        return Budget(None)
 
     def place(self, number: int) -> str:
         """Return the place of row ``number``, for messages."""

@@ -1,8 +1,7 @@
 """Input that cannot be used: bad rows, damaged files, and what is too large to be taken into memory at once.
 
 A line, a table cell, or a value of JSON may have 64 MB, or what the environment variable ``TURNLENS_MAX_LINE_MB`` says.
-That is also the limit of an unpacked workbook; the text of its cells may be 16 times as large, and what is read of a
-zip file 64 times.
+All that a reading takes together is the matter of its `Budget`.
 """
 
 from __future__ import annotations
@@ -16,6 +15,8 @@ from typing import Any, AnyStr
 
 _VARIABLE = "TURNLENS_MAX_LINE_MB"
 _DEFAULT_MB = 64
+_BYTES_OF_A_VALUE = 64  # an empty object takes as much
+_LIMIT_OF_VALUES = 8  # times that of a line
 # What a format's functions raise where the layout differs from what they rely on.
 OTHER_LAYOUT = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
 
@@ -34,19 +35,17 @@ class BadRow(ValueError):
 
 
 class TooLargeError(ValueError):
-    """A line, cell or value above the limit. Whatever reads the file adds the place.
+    """A line, cell or value above the limit, or all that is read. Whatever reads the file adds the place.
 
     Args:
         subject: The part of the file that is too large.
-        times: How many times the limit it may be.
+        problem: What is wrong with it, if not its size.
     """
 
-    def __init__(self, subject: str, times: int = 1) -> None:
-        megabytes = line_limit() * times >> 20
-        super().__init__(
-            f"{subject} is larger than {megabytes} MB; if it is meant to be, set {_VARIABLE} to a larger number than "
-            f"{line_limit() >> 20}"
-        )
+    def __init__(self, subject: str, problem: str = "") -> None:
+        limit = line_limit() >> 20
+        problem = problem or f"is larger than {limit} MB"
+        super().__init__(f"{subject} {problem}; if it is meant to be, set {_VARIABLE} to a larger number than {limit}")
 
 
 def line_limit() -> int:
@@ -69,9 +68,23 @@ def limited_lines(readline: Callable[[int], AnyStr]) -> Iterator[AnyStr]:
     """
     limit = line_limit()
     while line := readline(limit + 1):
-        if len(line) > limit:
-            raise TooLargeError("the line")
+        check_size(line, limit, "the line")
         yield line
+
+
+def check_size(text: AnyStr, limit: int, subject: str) -> None:
+    """Refuse a text that is too large, or holds so many values of JSON that these would be.
+
+    Raises:
+        TooLargeError: It is above the limit, or its values would take more than eight times that.
+    """
+    if len(text) > limit:
+        raise TooLargeError(subject)
+    most = _LIMIT_OF_VALUES * limit // _BYTES_OF_A_VALUE
+    if len(text) > most:
+        openings = ("{", "[", ",") if isinstance(text, str) else (b"{", b"[", b",")
+        if sum(map(text.count, openings)) > most:
+            raise TooLargeError(subject, f"holds more than {most:,} values")
 
 
 DAMAGE: dict[type[Exception], str] = {

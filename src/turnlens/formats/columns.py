@@ -26,6 +26,7 @@ _NAMES = {
 _IDS = {"turn_id", "message_id", "utterance_id"}
 _MEANINGS = ("conversation", "speaker", "text", "time", "messages", "answer", "ignore")
 _JOIN = "+"
+_TIMES_SOUGHT = 200  # columns, each of which may be half of a time with each other
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,7 @@ def find_columns(
     taken = {name for name in (*columns.values(), chosen.answer, chosen.time) if name}
     free = [name for name in names if name not in taken]
     time = chosen.time or _known(free, TIMES)
-    guess = _guessed_time(free, example or {}) if time is None else None
+    guess = _guessed_time(free[:_TIMES_SOUGHT], example or {}) if time is None else None
     time = time or guess or _known(free, PLACES)
     return Columns(
         **columns,

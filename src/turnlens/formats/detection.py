@@ -9,7 +9,7 @@ from itertools import islice
 
 from turnlens.errors import ConversationError
 from turnlens.formats import FORMATS
-from turnlens.formats.bad_input import DAMAGE, OTHER_LAYOUT
+from turnlens.formats.bad_input import DAMAGE, OTHER_LAYOUT, TooLargeError
 from turnlens.formats.column_guesses import lacks_header
 from turnlens.formats.column_suggestions import Layout, describe_layout
 from turnlens.formats.file_head import object_head, record_head, text_head
@@ -62,6 +62,13 @@ def detect_format(source: Source) -> Format:
         raise ConversationError(source.name, problem)
     if source.path.is_file():  # which what a program gives is not
         _check_content(source)
+    try:
+        return _by_content(source)
+    except TooLargeError as error:
+        raise ConversationError(source.name, str(error)) from None
+
+
+def _by_content(source: Source) -> Format:
     head = Head()
     for head in _heads(source):
         for candidate in FORMATS.values():

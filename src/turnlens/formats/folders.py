@@ -14,15 +14,14 @@ from functools import cache, lru_cache
 from pathlib import Path, PurePosixPath
 
 from turnlens.errors import ConversationError
-from turnlens.formats.bad_input import TooLargeError, line_limit
+from turnlens.formats.bad_input import TooLargeError
+from turnlens.formats.budget import FILE, Budget
 
 _DAILY_FILE = re.compile(r"\d{4}-\d{2}-\d{2}\.json")
 # Beside the folders of the channels; https://slack.com/help/articles/220556107
 _MEMBERS = ("users.json", "org_users.json")
 _CHANNELS = ("channels.json", "groups.json", "dms.json", "mpims.json")
 _OTHERS = ("integration_logs.json", "canvases.json", "content_flags.json", "lists.json", "file_conversations.json")
-_LINES_UNPACKED = 64  # times the limit of a line: what an archive may take unpacked
-_MOST_FILES = 100_000
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError, OSError)
 _archives: dict[str, str] = {}  # by the folder they were unpacked into
 
@@ -87,6 +86,13 @@ def readable_path(path: str) -> str:
     return path
 
 
+def given_size(paths: Iterable[Path]) -> int:
+    """The bytes on the disk of files as users gave them: of an unpacked archive, its own."""
+    folders = [(f"{folder}{os.sep}", archive) for folder, archive in _archives.items()]
+    given = {next((archive for folder, archive in folders if str(path).startswith(folder)), path) for path in paths}
+    return sum(size_of(Path(path)) for path in given)
+
+
 @cache
 def _folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="turnlens-")  # of this user only, and removed at exit
@@ -95,18 +101,23 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 @lru_cache
 def _unpacked(archive: Path, endings: tuple[str, ...], size: int, changed: int) -> Path:
     # in a folder of the archive's name, which is part of the conversations' ids where files have the same names
+    budget = Budget(size)
     folder = Path(tempfile.mkdtemp(dir=Path(_folder().name).resolve())) / archive.name
     try:
         with zipfile.ZipFile(archive) as packed:
             for part, inside in _readable(packed, archive, endings):
+                budget.spend(FILE, "the number of files in it")
                 target = folder / inside
                 target.parent.mkdir(parents=True, exist_ok=True)
-                with packed.open(part) as file, target.open("xb") as copy:
-                    shutil.copyfileobj(file, copy)
+                with packed.open(part) as file, budget.unpacked(file) as drawn, target.open("xb") as copy:
+                    shutil.copyfileobj(drawn, copy)
                 os.utime(target, ns=(changed, changed))  # so that what was read of it is found again
     except ConversationError:
         shutil.rmtree(folder.parent)
         raise
+    except TooLargeError as error:
+        shutil.rmtree(folder.parent)
+        raise ConversationError(str(archive), str(error)) from None
     except _DAMAGE as error:
         shutil.rmtree(folder.parent)
         problem = f"not a zip file that can be read ({error}); download it again, or unpack it and give the folder"
@@ -120,12 +131,9 @@ def _readable(
     packed: zipfile.ZipFile, archive: Path, endings: tuple[str, ...]
 ) -> Iterator[tuple[zipfile.ZipInfo, PurePosixPath]]:
     """The files to unpack and their places in the folder; what is larger than announced is not read any further."""
-    parts = [part for part in packed.infolist() if part.filename.lower().removesuffix(".gz").endswith(endings)]
-    if len(parts) > _MOST_FILES:
-        raise ConversationError(str(archive), f"holds {len(parts):,} files; expected at most {_MOST_FILES:,}")
-    if sum(part.file_size for part in parts) > _LINES_UNPACKED * line_limit():
-        raise ConversationError(str(archive), str(TooLargeError("what is packed in it", _LINES_UNPACKED)))
-    for part in parts:
+    for part in packed.infolist():
+        if not part.filename.lower().removesuffix(".gz").endswith(endings):
+            continue
         inside = PurePosixPath(part.filename.replace("\\", "/"))
         if inside.is_absolute() or ".." in inside.parts or ":" in inside.parts[0]:
             problem = f"holds a file named {part.filename[:80]!r}, which leads out of a folder; unpack it with care"

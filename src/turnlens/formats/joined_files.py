@@ -21,7 +21,7 @@ class JoinedSource(Source):
 
     def __init__(self, parts: Mapping[str, Source]) -> None:
         self._names, self._parts = list(parts), list(parts.values())
-        super().__init__(self._parts[0].path)
+        super().__init__(self._parts[0].path, budget=self._parts[0].budget)
 
     @property
     def name(self) -> str:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, TextIO, cast
 
-from turnlens.formats.bad_input import TooLargeError, line_limit
+from turnlens.formats.bad_input import check_size, line_limit
 
 _CHUNK_CHARACTERS = 1 << 20
 _BETWEEN_VALUES = re.compile(r"[\s,]*")
@@ -147,8 +147,7 @@ class JsonText:
         self._start += 1
 
     def _read_more(self) -> bool:
-        if len(self._buffer) - self._start > self._limit:
-            raise TooLargeError("a value of the JSON")
+        check_size(self._buffer[self._start :], self._limit, "a value of the JSON")
         more = self._text.read(max(self._chunk, len(self._buffer)))
         if more:
             self._buffer, self._start = self._buffer[self._start :] + more, 0

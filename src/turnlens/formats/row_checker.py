@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from turnlens.formats.bad_input import BadRow
+from turnlens.formats.budget import CELL, LABEL
 
 _KINDS: dict[type, str] = {str: "text", int: "a number", float: "a number", bool: "true or false", list: "a list"}
 _MAX_INTEGER = 2**63 - 1
@@ -22,6 +23,8 @@ class RowChecker:
 
     def __init__(self) -> None:
         self._kinds: dict[str, str] = {}
+        self._kinds_in_messages: dict[str, str] = {}
+        self._cost = 0
         self.replaced = 0
 
     def report(self, place: str) -> None:
@@ -59,8 +62,14 @@ class RowChecker:
         }
         for name, value in row.items():
             if name not in checked:
-                checked[self._unicode(name)] = self._label(name, value, f"label {name!r}")
+                checked[self._unicode(name)] = self._label(self._kinds, name, value, f"label {name!r}")
+        self._cost += CELL * (len(self._kinds) + len(self._kinds_in_messages) * len(messages))
         return checked
+
+    def take_cost(self) -> int:
+        """The units of a `Budget` that the labels of the last row take: every label is a column of all rows."""
+        cost, self._cost = self._cost, 0
+        return cost
 
     def _message(self, message: Any, number: int) -> dict[str, Any]:
         if type(message) is not dict:
@@ -80,18 +89,19 @@ class RowChecker:
             if name not in ("role", "content"):
                 if (plain := self._unicode(name)) != name:
                     del message[name]
-                # the key of a message label must not be mistaken for one of the conversation
-                message[plain] = self._label(f"messages.{name}", value, f"message label {name!r}")
+                message[plain] = self._label(self._kinds_in_messages, name, value, f"message label {name!r}")
         return message
 
-    def _label(self, key: str, value: Any, subject: str) -> Any:
+    def _label(self, kinds: dict[str, str], name: str, value: Any, subject: str) -> Any:
         if value is None:
             return None
-        if "\0" in key:
+        if "\0" in name:
             raise BadRow(f"the name of {subject} has a NUL character; rename it")
         value = self._storable(value, subject)
         kind = _KINDS[type(value)]
-        earlier = self._kinds.setdefault(key, kind)
+        if name not in kinds:
+            self._cost += LABEL
+        earlier = kinds.setdefault(name, kind)
         if kind != earlier:
             raise BadRow(f"{subject} is {kind} here but {earlier} in earlier rows; give it one type in all rows")
         return value

@@ -49,7 +49,7 @@ def records(source: Source) -> Iterator[tuple[int, Thread | BadRow]]:
     threads: dict[str, list[dict[str, Any]]] = {}
     numbers = count(1)
     for file in files_of(source.path):
-        day = Source(file)
+        day = Source(file, budget=source.budget)
         for raw in _messages(day):
             source.tick()
             if _is_message(raw):

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, TextIO, TypeVar, cast
 from turnlens._utils.text_values import with_formula
 from turnlens.errors import ConversationError
 from turnlens.formats.bad_input import BadRow, TooLargeError, limited_lines, line_limit, parse_text
+from turnlens.formats.budget import Budget
 from turnlens.formats.folders import readable_path, size_of
 from turnlens.formats.json_stream import JsonText
 from turnlens.formats.text_encoding import as_utf8, encoding_of, report
@@ -46,12 +47,20 @@ class Source:
         path: The file.
         tick: Called now and then by formats that read much before they yield a first conversation.
         encoding: That of its text, if it is known.
+        budget: What reading may take, if other files draw from it too.
     """
 
-    def __init__(self, path: Path, tick: Callable[[], None] = lambda: None, encoding: str | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        tick: Callable[[], None] = lambda: None,
+        encoding: str | None = None,
+        budget: Budget | None = None,
+    ) -> None:
         self.path = path
         self.tick = tick
         self._encoding = encoding
+        self._budget = budget
         self.is_gzipped = path.suffix.lower() == ".gz"
         name = Path((path.stem if self.is_gzipped else path.name).removesuffix(".sample"))
         self.stem = name.stem
@@ -77,6 +86,13 @@ class Source:
         return self.path.is_dir()
 
     @property
+    def budget(self) -> Budget:
+        """What reading it may take."""
+        if self._budget is None:
+            self._budget = Budget(self.size)
+        return self._budget
+
+    @property
     def size(self) -> int:
         """The final value of `position`."""
         return size_of(self.path)
@@ -94,8 +110,8 @@ class Source:
         with self.path.open("rb") as raw:
             self._raw = raw
             if self.is_gzipped:
-                with gzip.open(raw) as file:
-                    yield cast(BinaryIO, file)
+                with gzip.open(raw) as file, self.budget.unpacked(cast(BinaryIO, file)) as drawn:
+                    yield drawn
             else:
                 yield raw
 
@@ -202,7 +218,7 @@ class Source:
     def excel_cells(self) -> Iterator[tuple[int, list[str]]]:
         """Rows of a workbook, header first."""
         with self.seekable() as file:
-            yield from excel_cells(file, self.name)
+            yield from excel_cells(file, self.name, self.budget)
 
     def parquet_rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Rows of a Parquet file."""

@@ -37,6 +37,7 @@ _BLANK_AFTER_TIMES = re.compile(
     rf"^({_TIMES}[^\n]*\n)(?:[ \t]*\n)+(?!(?:[^\n]*\n)?{_TIMES})(?!NOTE|STYLE|REGION)", re.M
 )
 _FEW = 3
+_MOST_ROLLED = 8  # lines; a screen shows two or three
 _WORD_TIME = re.compile(r"<\d[\d:.]*>")  # within captions that roll up
 _UNNAMED = "speaker"
 # Where the segments are, and how many of their units make a second.
@@ -114,7 +115,8 @@ def _rolled(captions: list[Any]) -> list[str]:
 
 def _overlap(before: list[str], after: list[str]) -> int:
     """The number of lines that end one caption and begin the next."""
-    return next(n for n in range(len(after), -1, -1) if after[:n] == before[len(before) - n :])
+    most = min(len(after), _MOST_ROLLED)
+    return next(n for n in range(most, -1, -1) if after[:n] == before[len(before) - n :])
 
 
 def _spoken(text: str, names: frozenset[str]) -> Iterable[tuple[str | None, str]]:

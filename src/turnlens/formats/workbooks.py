@@ -19,13 +19,12 @@ from xml.parsers import expat
 
 from turnlens._compat import worksheet_part
 from turnlens.errors import ConversationError
-from turnlens.formats.bad_input import TooLargeError, line_limit
+from turnlens.formats.bad_input import TooLargeError
+from turnlens.formats.budget import CELL, ELEMENT, FILE, ROW, Budget
 
-_LINES_OF_TEXT = 16  # times the limit of a line: the text of all cells, which may be one string again and again
 _MOST_ELEMENTS = 200_000  # of XML in a row or string, for which the library takes a kilobyte each; 16,384 columns fit
-_BYTES_OF_A_STRING = 16  # as it counts at least, since the library takes a hundred also for an empty one
+_UNITS_OF_A_BYTE = 4  # which the library keeps more than once
 _LONGEST_TAG = 1 << 20  # bytes; the parser reads an unfinished one again with each piece
-_LAST_ROW = 1 << 20  # of any spreadsheet; the library counts up to the one that a file names
 _READ_AT_ONCE = 1 << 16  # bytes
 _HEADER_SOUGHT = 20  # rows
 _NO_XML = re.compile("[\0-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
@@ -47,7 +46,7 @@ class Merged(NamedTuple):
 _NOTHING_MERGED = Merged({}, set())
 
 
-def excel_cells(file: BinaryIO, place: str) -> Iterator[tuple[int, list[str]]]:
+def excel_cells(file: BinaryIO, place: str, budget: Budget) -> Iterator[tuple[int, list[str]]]:
     """The rows of the sheet with their numbers, the header first; the others are as long as it is.
 
     Raises:
@@ -56,14 +55,16 @@ def excel_cells(file: BinaryIO, place: str) -> Iterator[tuple[int, list[str]]]:
     from openpyxl import load_workbook
 
     try:
-        merged = _merged_cells(file)
+        merged = _merged_cells(file, budget)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of formatting that the library does not know
             workbook = load_workbook(file, read_only=True, data_only=True, keep_links=False)
         sheets = [sheet for sheet in workbook.worksheets if sheet.sheet_state == "visible"]
         joined = [merged.get(worksheet_part(sheet), _NOTHING_MERGED) for sheet in sheets]
         filled = [
-            (sheet.title, rows) for sheet, cells in zip(sheets, joined) if (rows := _rows(sheet, cells)) is not None
+            (sheet.title, rows)
+            for sheet, cells in zip(sheets, joined)
+            if (rows := _rows(sheet, cells, budget)) is not None
         ]
         if len(filled) > 1:
             further = ", ".join(repr(title) for title, _ in filled[1:])
@@ -72,10 +73,8 @@ def excel_cells(file: BinaryIO, place: str) -> Iterator[tuple[int, list[str]]]:
                 "%s: read the sheet %r; not read: %s, save them as separate files", place, filled[0][0], further
             )
         for _, rows in filled[:1]:
-            yield from _as_text(rows)
-    except TooLargeError as error:
-        raise ConversationError(place, str(error)) from None
-    except ConversationError:
+            yield from _as_text(rows, budget)
+    except (TooLargeError, ConversationError):
         raise
     except (*_DAMAGE, OSError) as error:
         # Those of the disk have other numbers: a damaged table of contents asks for places before the file's start.
@@ -85,35 +84,32 @@ def excel_cells(file: BinaryIO, place: str) -> Iterator[tuple[int, list[str]]]:
         raise ConversationError(place, problem) from None
 
 
-def _merged_cells(file: BinaryIO) -> dict[str, Merged]:
+def _merged_cells(file: BinaryIO, budget: Budget) -> dict[str, Merged]:
     """The merged cells of each part; `TooLargeError` or ``ValueError`` for what is too large."""
     merged: dict[str, Merged] = {}
     with zipfile.ZipFile(file) as parts:
-        if sum(part.file_size for part in parts.infolist()) > line_limit():
-            raise TooLargeError("the unpacked workbook")
+        budget.spend(sum(part.file_size for part in parts.infolist()) * _UNITS_OF_A_BYTE, "the unpacked workbook")
         for part in parts.infolist():
             if part.filename.endswith((".xml", ".rels")):
                 with parts.open(part) as xml:
-                    merged[part.filename] = _merged_in(xml)
+                    merged[part.filename] = _merged_in(xml, budget)
     file.seek(0)
     return merged
 
 
-def _merged_in(xml: IO[bytes]) -> Merged:
+def _merged_in(xml: IO[bytes], budget: Budget) -> Merged:
     """The merged cells of a part; ``ValueError`` if its XML takes the library far more than its size tells."""
     from openpyxl.utils import range_boundaries
 
-    elements = strings = 0
+    elements = cost = 0
     merged = Merged({}, set())
 
     def start(name: str, attributes: dict[str, str]) -> None:
-        nonlocal elements, strings
+        nonlocal elements, cost
         name = name.rpartition(":")[2]
-        strings += name == "si"
-        if strings > line_limit() // _BYTES_OF_A_STRING:
-            raise TooLargeError(f"the workbook's table of strings, at {_BYTES_OF_A_STRING} bytes each,")
+        cost += FILE if name == "sheet" else ELEMENT  # several may show one part
         elements = 1 if name in ("row", "si") else elements + 1
-        if elements > _MOST_ELEMENTS or (name == "row" and int(attributes.get("r", 0)) > _LAST_ROW):
+        if elements > _MOST_ELEMENTS:
             raise ValueError("no spreadsheet writes such XML")
         if name == "mergeCell":
             column, first, last_column, last = range_boundaries(attributes["ref"])
@@ -130,20 +126,29 @@ def _merged_in(xml: IO[bytes]) -> Merged:
     parser.StartDoctypeDeclHandler = refuse
     read = 0
     while piece := xml.read(_READ_AT_ONCE):
+        cost = 0
         parser.Parse(piece)
+        budget.spend(cost, "the unpacked workbook")
         read += len(piece)
         if read - parser.CurrentByteIndex > _LONGEST_TAG:
             raise ValueError("no spreadsheet writes such a tag")
     return merged
 
 
-def _rows(sheet: Any, merged: Merged) -> Iterator[tuple[int, tuple[Any, ...]]] | None:
+def _rows(sheet: Any, merged: Merged, budget: Budget) -> Iterator[tuple[int, tuple[Any, ...]]] | None:
     """The rows that are not empty, with their numbers; None if all are."""
     sheet.reset_dimensions()  # which some programs write wrong
-    all_rows = _filled_down(enumerate(sheet.iter_rows(values_only=True), start=1), merged)
+    all_rows = _drawn(_filled_down(enumerate(sheet.iter_rows(values_only=True), start=1), merged), budget)
     rows = _from_header(((number, row) for number, row in all_rows if any(map(_text, row))), merged)
     first = next(rows, None)
     return chain([first], rows) if first is not None else None
+
+
+def _drawn(rows: Iterator[tuple[int, tuple[Any, ...]]], budget: Budget) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """The rows; also those that no element stands for, up to the one that a file names."""
+    for number, row in rows:
+        budget.spend(ROW + CELL * len(row), "the rows and columns of the workbook")
+        yield number, row
 
 
 def _filled_down(rows: Iterator[tuple[int, tuple[Any, ...]]], merged: Merged) -> Iterator[tuple[int, tuple[Any, ...]]]:
@@ -173,13 +178,11 @@ def _from_header(rows: Iterator[tuple[int, tuple[Any, ...]]], merged: Merged) ->
     yield from rows
 
 
-def _as_text(rows: Iterator[tuple[int, tuple[Any, ...]]]) -> Iterator[tuple[int, list[str]]]:
-    width, size = None, 0
+def _as_text(rows: Iterator[tuple[int, tuple[Any, ...]]], budget: Budget) -> Iterator[tuple[int, list[str]]]:
+    width = None
     for number, row in rows:
         cells = [_text(value) for value in row]
-        size += sum(map(len, cells))
-        if size > _LINES_OF_TEXT * line_limit():
-            raise TooLargeError("the text of the workbook", _LINES_OF_TEXT)
+        budget.spend(sum(map(len, cells)), "the text of the workbook")  # one string may return again and again
         if width is None:
             width = max(place for place, cell in enumerate(cells, start=1) if cell)
         yield number, [*cells[:width], *[""] * (width - len(cells))]

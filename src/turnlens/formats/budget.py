@@ -1,0 +1,71 @@
+"""The budget of a reading: bytes that are unpacked, rows, cells, labels and files all draw from one sum.
+
+A unit is a byte of text, or some 20 nanoseconds of processor time. A reading has 64 for each byte on the disk and eight
+times the limit of a line besides, so that whatever a file of 10 MB expands to, there is an answer or an error within 20
+seconds. The text of a plain file costs nothing: it is as large as it says.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import IO, BinaryIO, cast
+
+from turnlens.formats.bad_input import TooLargeError, line_limit
+
+_OF_A_BYTE = 64
+_LIMITS = 8
+# What things take, in units
+ELEMENT = 200  # of XML
+CELL = 12
+ROW = 100
+LABEL = 25_000  # a name, which becomes a column
+FILE = 40_000  # of an archive
+_VALUE = 8  # of text, each begun by one of these:
+_SEPARATORS = b",;\t\n[{"
+
+
+class Budget:
+    """The units that are left.
+
+    Args:
+        size: The bytes of everything that is read, as it lies on the disk; None for what is in memory already.
+
+    Example:
+        >>> Budget(1000).spend(50_000, "the rows")
+    """
+
+    def __init__(self, size: int | None) -> None:
+        self._left = None if size is None else _LIMITS * line_limit() + _OF_A_BYTE * size
+        self._exceeded_by = ""
+
+    def spend(self, units: int, subject: str) -> None:
+        """Take units away.
+
+        Raises:
+            TooLargeError: None are left; names the subject.
+        """
+        if self._left is None:
+            return
+        self._left -= units
+        if self._left < 0:
+            self._exceeded_by = self._exceeded_by or subject  # whoever hides an error meets it again
+            raise TooLargeError(self._exceeded_by, "takes far more than a file of this size should")
+
+    def unpacked(self, file: IO[bytes]) -> BinaryIO:
+        """The file, whose bytes are drawn as they are read."""
+        return cast(BinaryIO, io.BufferedReader(_Drawn(file, self), io.DEFAULT_BUFFER_SIZE * 8))
+
+
+class _Drawn(io.RawIOBase):
+    def __init__(self, file: IO[bytes], budget: Budget) -> None:
+        self._file = file
+        self._budget = budget
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        piece = self._file.read(len(buffer))
+        self._budget.spend(len(piece) + _VALUE * sum(map(piece.count, _SEPARATORS)), "what is packed in it")
+        buffer[: len(piece)] = piece
+        return len(piece)
