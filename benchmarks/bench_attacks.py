@@ -8,7 +8,9 @@ conversation of seven megabytes and read nothing, or 64 KB every nine seconds. M
 search by meaning and by words, and look whether the service is well. For each attack, prints how long these requests
 took, the most memory that the service held, and how long it took to end after SIGTERM, sent in the midst of all that.
 
-Run: python benchmarks/bench_attacks.py [--seconds 60] [--attacks NAMES] [--model NAME] [--quick]
+With ``--files``, files are read instead, each in a process of its own: see `file_attacks`.
+
+Run: python benchmarks/bench_attacks.py [--seconds 60] [--attacks NAMES] [--model NAME] [--quick] [--files [NAME …]]
 Needs the extras service, store, explorer and mcp. Generated conversations.
 """
 
@@ -28,6 +30,7 @@ import httpx2
 import numpy as np
 import psutil
 
+import file_attacks
 import turnlens
 from bench_service import server, wait_until_loaded
 from turnlens.store import ConversationStore
@@ -246,7 +249,10 @@ def main() -> int:
     parser.add_argument("--attacks", default=",".join(table))
     parser.add_argument("--model")
     parser.add_argument("--quick", action="store_true", help="five seconds of each")
+    parser.add_argument("--files", nargs="*", metavar="NAME", help="attacks by files; all, or those with these words")
     options = parser.parse_args()
+    if options.files is not None:
+        return file_attacks.run(options.files)
     random.seed(0)
     rows = [dict(row) for row in turnlens.sample_conversations(50 if options.quick else 300, seed=0)]
     failed = [name for name in options.attacks.split(",") if not withstood(name, table[name], rows, options)]

@@ -24,6 +24,7 @@ from turnlens.formats.columns import conversation_field
 
 Row = dict[str, Any]
 _LOOKED_AT = 1000
+_BYTES_LOOKED_AT = 1 << 26
 _ONCE = """
 select number, row from rows
 where conversation in (select conversation from rows group by conversation having count(*) = 1) order by number
@@ -50,7 +51,12 @@ def last_snapshots(
         database.execute("create table rows (conversation text, number integer, row blob)")
         damage: list[Exception] = []
         parsed = ((number, raw, _parsed(raw)) for number, raw in _until_damage(rows, damage))
-        beginning = list(islice(parsed, _LOOKED_AT))
+        beginning, size = [], 0
+        for item in islice(parsed, _LOOKED_AT):
+            beginning.append(item)
+            size += len(item[1]) if isinstance(item[1], bytes) else 0
+            if size > _BYTES_LOOKED_AT:
+                break
         ids = [str(row["id"]) for _, _, row in beginning if isinstance(row, dict) and row.get("id")]
         returns = len(set(ids)) < len(ids)
         for number, raw, row in chain(beginning, parsed):
