@@ -47,3 +47,23 @@ class ConversationError(ValueError):
 
 class BadRowError(ConversationError):
     """Bad data in one row, without which the others can be read."""
+
+
+class TokenizerError(ValueError):
+    """A tokenizer gives a text ids that its encoder has no vectors for.
+
+    Args:
+        id: The greatest id.
+        rows: The number of rows of the encoder's table.
+    """
+
+    def __init__(self, id: int, rows: int) -> None:
+        super().__init__(
+            f"the tokenizer gives a text the token id {id:,}, but the encoder's table ends at {rows - 1:,}: it is the "
+            "tokenizer of another encoder; copy the encoder again, or train it with this tokenizer"
+        )
+        self.id, self.rows = id, rows
+
+    @override
+    def __reduce__(self) -> tuple[type[TokenizerError], tuple[int, int]]:
+        return type(self), (self.id, self.rows)

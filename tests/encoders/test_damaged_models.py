@@ -27,6 +27,7 @@ import turnlens
 from turnlens.cli.main import app
 from turnlens.encoders.quick_cache import quick_encoder
 from turnlens.encoders.reply_head import ReplyHead
+from turnlens.errors import TokenizerError
 from turnlens.store.open_arguments import store_encoder
 
 Damage = Callable[[Path], object]
@@ -270,3 +271,13 @@ def test_encoders_may_be_loaded_by_several_threads(tiny_encoder_path: Path) -> N
         )
     assert all(np.array_equal(vector, loaded[0]) for vector in loaded)
     assert PreTrainedModel.from_pretrained == load  # what the check puts in its place is taken back
+
+
+def test_ids_beyond_the_table_are_told(tiny_encoder_path: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_encoder_path, tmp_path / "encoder")
+    vocabulary(lambda words: words | {"card": 5000})(folder)
+    (folder / "checksums.json").unlink(missing_ok=True)
+    encoder = turnlens.load_encoder(folder, device="cpu")
+    assert encoder.encode(["my order"]).shape == (1, 32)
+    with pytest.raises(TokenizerError, match="the token id 5,000, but the encoder's table ends at"):
+        encoder.encode(["my card"])

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import base64
+import json
+import shutil
 from typing import Any
 
 import numpy as np
@@ -234,6 +236,18 @@ def test_long_texts_without_tokens_are_refused(running) -> None:
             for body in ({"input": text}, {"messages": [{"role": "u", "content": text}]}):
                 response = client.post("/v1/embeddings", json=body)
                 assert response.status_code == 413 and "characters" in response.json()["error"]["message"]
+
+
+def test_words_without_a_vector_are_refused(tiny_encoder_path, tmp_path) -> None:
+    folder = shutil.copytree(tiny_encoder_path, tmp_path / "encoder")
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    tokenizer["model"]["vocab"]["pizza"] = 5000
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    with run_server(model=str(folder)) as server, server.client() as client:
+        for text, status in (("my card", 200), ("a pizza", 422)):
+            answer = client.post("/v1/embeddings", json={"input": text})
+            assert answer.status_code == status, answer.text
+    assert "token id 5,000" in answer.json()["error"]["message"]
 
 
 def test_rerank_orders_documents_by_cosine(running, tiny_encoder) -> None:

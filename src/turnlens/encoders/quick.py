@@ -17,6 +17,7 @@ from tokenizers import Tokenizer
 from turnlens._utils.vectors import FloatArray, unit_vectors
 from turnlens.encoders.centre import Centre
 from turnlens.encoders.reply_scores import HeadArrays
+from turnlens.errors import TokenizerError
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -86,8 +87,8 @@ class QuickEncoder:
 
     @property
     def vocabulary_size(self) -> int:
-        """The number of tokens in its vocabulary."""
-        return int(self._tokenizer.get_vocab_size())
+        """The number of tokens that it has vectors for."""
+        return len(self._arrays["words"])
 
     def count(self, text: str) -> int:
         """Count the tokens of a text."""
@@ -126,7 +127,10 @@ class QuickEncoder:
         arrays, counts = self._arrays, np.array([len(row) for row in rows])
         starts = np.cumsum(counts) - counts
         places = np.concatenate([np.arange(count) for count in counts])
-        tokens = arrays["words"][np.concatenate(rows)] + arrays["positions"][places]  # (tokens, dim)
+        ids = np.concatenate(rows)
+        if ids.max() >= len(arrays["words"]):
+            raise TokenizerError(int(ids.max()), len(arrays["words"]))
+        tokens = arrays["words"][ids] + arrays["positions"][places]  # (tokens, dim)
         tokens = self._normed(tokens, "embedded")
         for layer in map(str, range(self._layers)):
             mixed = np.concatenate(

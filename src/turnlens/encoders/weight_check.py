@@ -20,6 +20,7 @@ from tokenizers import Tokenizer
 from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from turnlens.encoders.shipped.delta import file_checksum
+from turnlens.errors import TokenizerError
 
 CHECKSUMS_FILE = "checksums.json"
 _CHECKED = (".safetensors", ".json", ".txt", ".model", ".jinja")  # weights, settings, tokenizers
@@ -151,6 +152,13 @@ def _check_tokenizer(encoder: SentenceTransformer, name: str) -> None:
         words, rows = tokenizer.get_vocab_size(False), getattr(encoder[0], "num_embeddings", None)
     if isinstance(rows, int) and words > rows:
         raise _refused(name, f"its tokenizer has {words:,} words, its table of them {rows:,} rows")
+    if transformer is not None:  # words that were added may have ids beyond the table, which shows only in texts
+        transformer.get_input_embeddings().register_forward_pre_hook(_refuse_ids_beyond)
+
+
+def _refuse_ids_beyond(table: Any, inputs: tuple[Any, ...]) -> None:
+    if inputs and inputs[0].numel() and int(inputs[0].max()) >= table.num_embeddings:
+        raise TokenizerError(int(inputs[0].max()), table.num_embeddings)
 
 
 def _listed(names: Collection[str], noun: str = "file") -> str:

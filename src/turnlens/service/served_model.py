@@ -13,6 +13,7 @@ import numpy as np
 from turnlens._utils.vectors import FloatArray
 from turnlens.encoders.long_texts import counted_by, start_of, tokens_read
 from turnlens.encoders.quick import QuickEncoder
+from turnlens.errors import TokenizerError
 from turnlens.service.refusals import Refusal
 
 if TYPE_CHECKING:
@@ -56,8 +57,9 @@ class ServedModel:
         source = embedder.name
         self.name = name or (Path(source).name if Path(source).exists() else source)
         self.names = {self.name, self.name.rpartition("/")[2]}
-        tokenizing: Any = self._tokenizing
-        self.vocabulary_size = self._quick.vocabulary_size if self._quick else len(tokenizing.tokenizer)
+        transformer: Any = None if self._quick else self.encoder.transformers_model
+        rows = self._quick.vocabulary_size if self._quick else transformer.get_input_embeddings().num_embeddings
+        self.vocabulary_size = int(rows)
         self.limit = self._tokenizing.max_seq_length
         vectors = self.embed(self.tokenize(["a probe"]))
         if not np.isfinite(vectors).all():
@@ -152,6 +154,8 @@ class ServedModel:
         for start in range(0, len(texts), _TEXTS_AT_ONCE):
             batch = list(texts[start : start + _TEXTS_AT_ONCE])
             rows += (new := self._rows(batch))
+            if (highest := max(map(max, filter(None, new)), default=0)) >= self.vocabulary_size:
+                raise Refusal(422, f"{param}: {TokenizerError(highest, self.vocabulary_size)}", param)
             tokens += sum(map(len, new))
             if max_tokens is not None and tokens > max_tokens:
                 raise Refusal(413, f"{param}: a request may have {max_tokens:,} tokens, got more", param)
