@@ -100,6 +100,7 @@ def test_nothing_that_is_inspected_is_kept(tickets, tmp_path) -> None:
 def test_what_is_redacted_is_shown_redacted(tickets) -> None:
     output = succeed("inspect", tickets, "--columns", COLUMNS, "--redact", "all")
     assert "write to [email] please" in output and "jane" not in output and "personal data" not in output
+    assert "people's names and postal addresses" in output  # which are not found
 
 
 CALLS = """call_id,role,text,Agent Name,Customer Type,start

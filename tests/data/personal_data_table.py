@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+from made_cases import IDS, made_cases
+
 from turnlens.data.personal.redaction import PATTERNS, Redaction, merged
 
 _CASES = Path(__file__).with_name("personal_data_cases.toml")
@@ -27,9 +29,14 @@ Find = tuple[int, int, str]  # start, end, kind
 Finder = Callable[[str], list[Find]]
 
 
-def cases() -> list[tuple[str, list[Find]]]:
-    """Each message, and what is personal in it."""
+def written_cases() -> list[tuple[str, list[Find]]]:
+    """Each message of the file, and what is personal in it."""
     return [_case(marked) for messages in tomllib.loads(_CASES.read_text("utf-8")).values() for marked in messages]
+
+
+def cases() -> list[tuple[str, list[Find]]]:
+    """All messages, and what is personal in them."""
+    return written_cases() + [_case(marked) for messages in made_cases().values() for marked in messages]
 
 
 def _case(marked: str) -> tuple[str, list[Find]]:
@@ -66,10 +73,12 @@ def presidio() -> Finder:
     return find
 
 
-def counts(find: Finder = found) -> dict[str, Counter[str]]:
+def counts(
+    find: Finder = found, messages: Callable[[], list[tuple[str, list[Find]]]] = cases
+) -> dict[str, Counter[str]]:
     """Of each kind, and together: what there is, what is found, and what is found from its first letter to its last."""
     counted: dict[str, Counter[str]] = {kind: Counter() for kind in PATTERNS}
-    for text, expected in cases():
+    for text, expected in messages():
         finds = find(text)
         for what, some in (("there", expected), ("found", finds), ("right", set(expected) & set(finds))):
             for *_, kind in some:
@@ -92,6 +101,24 @@ def as_markdown() -> str:
     return "\n".join(lines)
 
 
+def made_as_markdown() -> str:
+    """The table of the documentation by what messages hold: those of which all is found, and nothing else."""
+    lines = ["| messages with | cases | right |", "|---|---|---|"]
+    for kind, messages in made_cases().items():
+        right = sum(sorted(found(text)) == sorted(expected) for text, expected in map(_case, messages))
+        lines.append(f"| {kind} | {len(messages)} | {right} |")
+    return "\n".join(lines)
+
+
+def countries() -> tuple[list[str], list[str]]:
+    """The countries whose numbers are found after a word, and those of which they are found without any, too."""
+    made = made_cases()
+    return tuple(  # type: ignore[return-value]
+        [country for country, marked in zip(IDS, made[kind]) if [*map(found, [_case(marked)[0]])] == [_case(marked)[1]]]
+        for kind in ("national ids after a word", "national ids alone")
+    )
+
+
 if __name__ == "__main__":
     for text, expected in cases():
         finds = found(text)
@@ -100,4 +127,6 @@ if __name__ == "__main__":
             wrong = [(text[start:end], kind) for start, end, kind in set(finds) - set(expected)]
             print(f"{text!r}: missed {missed}, wrong {wrong}")
     print(as_markdown())
-    print("Presidio:", *shares(counts(presidio())["together"]))
+    print(made_as_markdown())
+    print(*(", ".join(names) for names in countries()), sep="\n")
+    print("Presidio:", *shares(counts(presidio(), written_cases)["together"]))

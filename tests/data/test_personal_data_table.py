@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from personal_data_table import as_markdown, cases, counts, presidio, shares
+from made_cases import made_cases
+from personal_data_table import as_markdown, cases, countries, counts, made_as_markdown, presidio, shares, written_cases
 
-from turnlens.data.personal.redaction import Redaction
+from turnlens.data.personal.redaction import NOT_FOUND, Redaction
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "personal-data.md"
 
@@ -15,13 +16,26 @@ DOCUMENTATION = Path(__file__).parents[2] / "docs" / "personal-data.md"
 def test_documentation_has_the_figures_of_the_table() -> None:
     # python tests/data/personal_data_table.py prints them, with what is missed
     page = DOCUMENTATION.read_text("utf-8")
-    assert as_markdown() in page
+    assert f"**Not found** are {NOT_FOUND}" in page
+    assert as_markdown() in page and made_as_markdown() in page
     assert f"tested them on {len(cases())} messages" in page
+    after_a_word, alone = countries()
+    listed = ", ".join(country if country in alone else f"*{country}*" for country in after_a_word)
+    assert f"Countries, *those after a word only*: {listed}." in page
+
+
+def test_secrets_and_national_ids_are_found() -> None:
+    together = counts()
+    assert together["secrets"]["right"] >= 42 and together["secrets"]["found"] == together["secrets"]["right"]
+    assert together["national_ids"]["right"] >= 64 and together["national_ids"]["found"] == 64
+    assert sum(map(len, made_cases().values())) >= 150
+    for text in made_cases()["nothing: hashes"] + made_cases()["nothing: dates"] + made_cases()["nothing: sentences"]:
+        assert Redaction.parse("all").text(text) == text
 
 
 def test_documentation_has_the_figures_of_presidio() -> None:
     pytest.importorskip("presidio_analyzer", reason="needs the extra redact")
-    recall, precision = shares(counts(presidio())["together"])
+    recall, precision = shares(counts(presidio(), written_cases)["together"])
     assert f"a recall of {recall} and a precision of {precision}" in DOCUMENTATION.read_text("utf-8")
 
 

@@ -12,7 +12,7 @@ import pytest
 from chat_cases import write_jsonl
 from format_cases import without_none
 from turnlens.data.conversations import convert_conversations, read_conversations
-from turnlens.data.personal import bank_numbers
+from turnlens.data.personal import bank_numbers, national_ids, secrets
 from turnlens.data.personal import phone_numbers as telephone
 from turnlens.data.personal.bank_numbers import cards, ibans
 from turnlens.data.personal.person_names import names_finder
@@ -164,6 +164,12 @@ HOSTILE = [
     "aa11 ",
     "4111\n",
     "612 345 677\n",
+    "12 34 56 ",
+    "123456789 ssn ",
+    "sk-a",
+    "eyJaaaaaaaaa.eyJ",
+    "password is ",
+    "-----BEGIN PRIVATE KEY-----",
 ]
 
 
@@ -172,7 +178,13 @@ def test_work_grows_linearly_with_the_text(piece: str, monkeypatch: pytest.Monke
     def checked(pieces: int) -> int:
         letters = 0
         with monkeypatch.context() as patch:
-            for module, name in ((telephone, "phone_rank"), (bank_numbers, "is_card"), (bank_numbers, "is_iban")):
+            for module, name in (
+                (telephone, "phone_rank"),
+                (bank_numbers, "is_card"),
+                (bank_numbers, "is_iban"),
+                (national_ids, "is_valid"),
+                (secrets, "is_secret"),
+            ):
                 original = getattr(module, name)
 
                 def counting(written: str, *more: Any, original: Any = original) -> Any:

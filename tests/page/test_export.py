@@ -20,6 +20,7 @@ import turnlens
 from tests.page.conftest import Watched
 from turnlens.cli.explore import _stem
 from turnlens.cli.main import app
+from turnlens.data.personal.redaction import NOT_FOUND
 from turnlens.page import export_report
 from turnlens.report import Report, build_report
 from turnlens.report.html_report import write_html_file
@@ -170,6 +171,7 @@ def test_a_mailed_report_shows_texts_unless_told_otherwise(report: Report, tmp_p
     report = replace(report, conversation_labels={"Team": teams})
     write_html_file(report, tmp_path / "with.html")
     write_html_file(report, tmp_path / "without.html", texts=False)
+    assert NOT_FOUND in html.unescape((tmp_path / "with.html").read_text(encoding="utf-8"))
     whole, bare = ((tmp_path / name).read_text(encoding="utf-8") for name in ("with.html", "without.html"))
     rows = summary_table(report, [group for group in report.groups["message"] if group.level == 1]).to_pylist()
     examples = [html.escape(row["example"]) for row in rows if row["kind"] in ("request", "message")]

@@ -80,12 +80,15 @@ def _formats(data: list[Path], reading: Reading) -> dict[str, str]:
 
 def _print_summary(summary: dict[str, Any], data: list[Path], reading: Reading) -> None:
     from turnlens.data.languages import advice
+    from turnlens.data.personal.redaction import NOT_FOUND
 
     personal = [name for name, counts in summary["personal_data"].items() if _is_found(counts)]
     is_redacted = reading.redact is not None
     people = summary["labels_with_names"] if personal or is_redacted else []
     following = _without_labels(people, summary, reading)
     rows = [*_sizes(summary), *_labels(summary), *_doubts(summary), *_people(people, following)]
+    if is_redacted:
+        rows.append(("not found by patterns", NOT_FOUND))
     print_pairs(reading.command_line(data), rows)
     first = summary["first"]
     _print_conversation(first, f"The first conversation, {first['id']}")
@@ -202,6 +205,8 @@ def _labels(summary: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _doubts(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """A line for everything that training leaves out or that you should check."""
+    from turnlens.data.personal.redaction import NOT_FOUND
+
     repeated, personal = summary["repeated"], summary["personal_data"]
     kinds = ", ".join(_counted(name, counts) for name, counts in personal.items() if _is_found(counts))
     lines = [
@@ -218,7 +223,8 @@ def _doubts(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("repeated", repeated["messages"], "messages"),
     ]
     shown = [(name, f"{count:,} {kind}") for name, count, kind in lines if count]
-    return [*shown, ("personal data", f"{kinds} (by simple patterns; --redact replaces them)")] if kinds else shown
+    patterns = f"by patterns, which find no {NOT_FOUND}"
+    return [*shown, ("personal data", f"{kinds} ({patterns}; --redact replaces what they find)")] if kinds else shown
 
 
 def _is_found(personal: dict[str, Any]) -> bool:

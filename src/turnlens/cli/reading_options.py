@@ -42,8 +42,8 @@ class Reading:
         str | None,
         typer.Option(
             "--redact",
-            help="Replace personal data while reading: emails, phones, cards, ibans, urls, ips, or all of these; also "
-            "names=FILE and persons=MODEL.",
+            help="Replace personal data while reading: emails, phones, cards, ibans, urls, ips, secrets, national_ids, "
+            "handles, or all of these; also names=FILE and persons=MODEL.",
         ),
     ] = None
     encoding: Annotated[

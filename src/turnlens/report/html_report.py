@@ -12,6 +12,7 @@ import numpy as np
 
 from turnlens._utils.files import atomic_path
 from turnlens._utils.vectors import BoolArray
+from turnlens.data.personal.redaction import NOT_FOUND
 from turnlens.report.findings import COMPARED, Finding, findings, language_notice
 from turnlens.report.measures import MINUTES, STATISTICS, in_figures, members, number_kind, typical
 from turnlens.report.report import Report
@@ -41,6 +42,8 @@ blockquote { margin: .2em 0; padding-left: .7em; border-left: 3px solid #d8dde4;
 }
 @media print { main { max-width: none; padding: 0 } body { margin: 0; font-size: 8.5pt; line-height: 1.25 } }
 """
+
+_ABOUT_EXAMPLES = f'<p class="muted">Texts as they were read: redaction by patterns finds no {NOT_FOUND}.</p>'
 
 
 def write_html_file(report: Report, path: Path, texts: bool = True, period: Period = "half") -> None:
@@ -77,7 +80,7 @@ def write_html_file(report: Report, path: Path, texts: bool = True, period: Peri
         _sentences(found, names, linked),
         "<h2>What do people ask?</h2>",
         _table(report, requests, rest, period, marked=notice is None),
-        *(["<h2>Examples</h2>", *(_examples(report, row) for row in examples)] if examples else []),
+        *(["<h2>Examples</h2>", _ABOUT_EXAMPLES, *(_examples(report, row) for row in examples)] if examples else []),
         "</main></body></html>\n",
     ]
     with atomic_path(path) as temporary:
