@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -11,7 +12,6 @@ from pathlib import Path
 import pytest
 
 import turnlens
-from turnlens.cli import main
 from turnlens.cli.options import parse_settings
 from turnlens.data import conversations
 
@@ -95,9 +95,8 @@ def test_mistakes_are_one_line_and_exit_with_1(
 def test_threads_sleep_while_they_wait_unless_told_otherwise(
     monkeypatch: pytest.MonkeyPatch, given: dict[str, str], expected: str
 ) -> None:
-    monkeypatch.setattr(main, "app", lambda: None)
     monkeypatch.setattr(os, "environ", given)
-    main.main()
+    runpy.run_path(str(turnlens.__file__))  # as `import turnlens` does
     assert os.environ["OMP_WAIT_POLICY"] == expected
 
 

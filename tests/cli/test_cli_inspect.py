@@ -170,6 +170,7 @@ def test_columns_and_redaction_are_options_wherever_conversations_are_read(
     short = ("--encoder", tiny_encoder_path, "--max-steps", 1, *how, "--output")
     succeed("train", tickets, "--method", "adaptation", *short, tmp_path / "adapted")
     output = succeed("train", tickets, "--method", "single-vector", *short, model)
+    assert "Training takes less than a minute." in output
     assert "Learned from 3 of 3 conversations; left out: none." in output and "1 steps in 0:0" in output
     assert f"Wrote {model}. Next: turnlens evaluate {model} test.jsonl --task semantic-retrieval" in output
     assert "SingleVector: step 1/1, loss" in output

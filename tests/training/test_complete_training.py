@@ -36,6 +36,8 @@ def whole(corpus: Dataset, tiny_encoder_path: Path, tmp_path_factory: pytest.Tem
     """The model of a training by default that nothing cuts."""
     folder = tmp_path_factory.mktemp("whole") / "model"
     trained = turnlens.train(corpus, settings=SETTINGS, encoder=load(tiny_encoder_path), output=folder)
+    record = json.loads((folder / "training.json").read_text())
+    assert trained.training_report.before_after == record["held_out"]["figures"] != {}
     assert same(turnlens.load_encoder(folder), weights_of(trained))
     return folder
 

@@ -7,7 +7,7 @@ from rich.logging import RichHandler
 from rich.table import Table
 
 from turnlens._utils import progress
-from turnlens._utils.progress import SafeConsole, progress_bar
+from turnlens._utils.progress import SafeConsole, phases, progress_bar
 
 HOSTILE = "a\x1b]0;title\x07b\x9b31mc\rd\x08e\x7ff\tg\u202eh\u2066i\ud800j\nh"
 
@@ -54,3 +54,26 @@ def test_without_a_terminal_a_line_is_written_now_and_then(monkeypatch) -> None:
             with progress_bar(show) as bar:
                 bar.advance(bar.add_task("embedding", total=1200), 1100)
     assert lines == ["embedding: 1,100 of 1,200"]
+
+
+def test_bars_of_phases_move_one_bar_forward_only(monkeypatch) -> None:
+    lines: list[str] = []
+    monkeypatch.setattr(progress, "note", lines.append)
+    monkeypatch.setattr(progress, "_SECONDS_PER_LINE", 0)
+    with phases(100) as begin:
+        begin(20)
+        for share in (6, 12, 3):  # the last bar starts anew
+            with progress_bar() as bar:
+                bar.advance(bar.add_task("embedding", total=12), share)
+        begin(80)
+        with progress_bar() as bar:
+            bar.update(bar.add_task("learning", total=4), completed=1)
+    told = [line for line in lines if "starting" not in line]
+    assert list(dict.fromkeys(told)) == [
+        "embedding: 10 % of all",
+        "embedding: 20 % of all",
+        "learning: 40 % of all",
+    ]
+    with progress_bar() as bar:
+        bar.advance(bar.add_task("later", total=2), 1)
+    assert lines[-1] == "later: 1 of 2"

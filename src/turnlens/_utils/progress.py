@@ -14,7 +14,9 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    Task,
     TaskID,
+    TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -84,15 +86,85 @@ class _ProgressBar(Progress):
         task = self._tasks[task_id]
         if self.disable and task.visible and time.monotonic() - self._reported_at >= _SECONDS_PER_LINE:
             self._reported_at = time.monotonic()
-            note(f"{task.description}: {task.completed:,.0f}" + (f" of {task.total:,.0f}" if task.total else ""))
+            note(f"{task.description}: {self._told(task)}")
+
+    def _told(self, task: Task) -> str:
+        if any(isinstance(column, TaskProgressColumn) for column in self.columns):
+            return f"{task.percentage:.0f} % of all"
+        return f"{task.completed:,.0f}" + (f" of {task.total:,.0f}" if task.total else "")
 
     @override
     def advance(self, task_id: TaskID, advance: float = 1) -> None:
         self.update(task_id, advance=advance)
 
 
+class _Phases:
+    """The bar of a job in phases, see `phases`."""
+
+    def __init__(self, bar: Progress, task: TaskID) -> None:
+        self._bar, self._task = bar, task
+        self._before = self._work = self._share = 0.0
+
+    def begin(self, work: float) -> None:
+        """Go on to a phase with this work."""
+        self._before, self._work, self._share = self._before + self._work, work, 0.0
+        self._bar.update(self._task, completed=self._before)
+
+    def report(self, share: float, description: str) -> None:
+        """Show that a share of the phase is done; a bar within it that starts anew does not move back."""
+        self._share = max(self._share, share)
+        self._bar.update(self._task, completed=self._before + self._share * self._work, description=description)
+
+
+_phases: _Phases | None = None
+
+
+class _PhaseBar(Progress):
+    """A bar within a phase, which moves the bar of the job."""
+
+    @override
+    def update(self, task_id: TaskID, **changes: Any) -> None:
+        super().update(task_id, **changes)
+        task = self._tasks[task_id]
+        if _phases is not None and task.visible and task.total:
+            _phases.report(task.completed / task.total, task.description)
+
+    @override
+    def advance(self, task_id: TaskID, advance: float = 1) -> None:
+        self.update(task_id, advance=advance)
+
+
+@contextmanager
+def phases(work: float, show: bool = True) -> Iterator[Callable[[float], None]]:
+    """Inside the block, one bar over all phases of a job; bars within it only move that one.
+
+    Args:
+        work: The work of all phases, in any unit.
+        show: Show the bar; without a terminal, a line every 30 seconds.
+
+    Yields:
+        The function that begins a phase with its work.
+    """
+    global _phases
+    if not show:
+        yield lambda work: None
+        return
+    columns = (BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    bar = _ProgressBar(
+        TextColumn("{task.description}"), *columns, console=error_console, transient=True, disable=not shows_progress()
+    )
+    with bar:
+        outer, _phases = _phases, _Phases(bar, bar.add_task("starting", total=work or 1))
+        try:
+            yield _phases.begin
+        finally:
+            _phases = outer
+
+
 def progress_bar(show: bool = True) -> Progress:
     """A progress bar with counts and times that disappears when done; without a terminal, a line every 30 seconds."""
+    if _phases is not None and show:
+        return _PhaseBar(disable=True)
     return (_ProgressBar if show else Progress)(
         TextColumn("{task.description}"),
         BarColumn(),

@@ -96,8 +96,6 @@ def main() -> None:
     """Entry point of the console script."""
     logging.basicConfig(format="%(message)s", handlers=[log_handler()])
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    # Threads that spin while they wait for each other take the cores that they wait for, if anything else runs.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         app()
     except Exception:  # a fault of ours, whose message may quote a text

@@ -41,12 +41,11 @@ def print_table(title: str, rows: dict[str, dict[str, dict[str, Any]]]) -> None:
     console.print(table)
 
 
-def print_gains(title: str, figures: dict[str, dict[str, Any]], titles: dict[str, str]) -> None:
-    """Print figures in percent before and after a training, and their difference, with 95 % intervals."""
-    compared = ("before", "after", "difference")
-    table = _table("", *compared, title=title)
-    for name, figure in figures.items():
-        table.add_row(titles[name], *(f"{figure[column]:.1f} ({_spread(figure, column)})" for column in compared))
+def print_gains(title: str, rows: list[list[str]]) -> None:
+    """Print figures before and after a training, and their difference."""
+    table = _table("", "before", "after", "difference", title=title)
+    for cells in rows:
+        table.add_row(*cells)
     console.print(table)
 
 

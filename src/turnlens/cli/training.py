@@ -209,11 +209,11 @@ def _tell(output: Path, seconds: float) -> None:
         shown = losses[:1] + losses[1:][-1:]
         fell = ", ".join(f"{loss['loss']:.3f} at step {loss['step']:,}" for loss in shown)
         note(f"{record.get('steps', shown[-1]['step']):,} steps in {timedelta(seconds=round(seconds))}; loss {fell}.")
-    if held_out := record.get("held_out"):
-        from turnlens.training.held_out import TITLES
+    if "held_out" in record:
+        from turnlens.training.training_report import TrainingReport
 
-        title = f"On {held_out['conversations']:,} conversations held out from training, with 95 % intervals"
-        print_gains(title, held_out["figures"], TITLES)
+        report = TrainingReport(record)
+        print_gains(report.title, report.rows())
         shares = " and ".join(f"{share:g} × {_LEARNED[step]}" for step, share in record["learned"].items())
         note(f"The weights are the earlier ones plus {shares}, best for these conversations." if shares else _KEPT)
         if record.get("projected"):

@@ -47,6 +47,7 @@ class ConversationEncoder(SentenceTransformer):
     Attributes:
         reply_head: The head that composes queries for the next message, frozen when it is set; or ``None``.
         centre: The centre for each way of pooling, which `encode_conversations` applies; or ``{}``.
+        training_report: After `turnlens.train`, a `turnlens.training.TrainingReport` of whether it helped.
 
     Example:
         >>> import turnlens
@@ -58,6 +59,7 @@ class ConversationEncoder(SentenceTransformer):
 
     reply_head: ReplyHead | None = None
     centre: Mapping[str, Centre] = {}
+    training_report: Any = None
 
     def __init__(self, model_name_or_path: str | None = None, **settings: Any) -> None:
         if model_name_or_path is None:

@@ -2,5 +2,6 @@
 
 from turnlens.training import recipes
 from turnlens.training.recipes import METHODS, get_recipe, read_recipe
+from turnlens.training.training_report import TrainingReport
 
-__all__ = ["METHODS", "get_recipe", "read_recipe", "recipes"]
+__all__ = ["METHODS", "TrainingReport", "get_recipe", "read_recipe", "recipes"]

@@ -21,7 +21,7 @@ from typing_extensions import override
 from turnlens._compat import restore_unlogged_loss, unlogged_loss
 from turnlens._utils.files import atomic_path
 from turnlens._utils.processes import give_back_memory
-from turnlens._utils.progress import note, progress_bar
+from turnlens._utils.progress import note, progress_bar, shows_progress
 from turnlens.training.run import save_loss
 
 
@@ -220,7 +220,7 @@ class TrainingProgress(TrainerCallback):
 
     def _print(self, state: TrainerState, figure: str, always: bool = False) -> None:
         """Print a line above the bar or, if there is no terminal to show a bar on, into the log."""
-        if not (state.is_world_process_zero and (always or self.bar.disable)):
+        if not (state.is_world_process_zero and (always or not shows_progress())):
             return
         line = f"{self.stage}: step {state.global_step}/{state.max_steps}, {figure}"
         if self.bar.disable:

@@ -25,11 +25,6 @@ from turnlens.training.losses.composed import composed_queries
 # Selects the interpolation. It follows labels even where messages come to mean no more than their conversations, and
 # where answers teach what no context does, which "in_context" counts as a loss.
 STABILITY = "stability"
-TITLES = {
-    "next_message": "next message among those of other conversations, MRR",
-    "in_context": "ten nearest messages, alone as in context, %",
-    "stability": "groups of halves of the messages agree, adjusted, %",
-}
 _NEIGHBOURS = 10
 _GROUPS = 20
 _DRAWS = 40  # of halves: between two encoders, a draw differs by five points more or less by chance

@@ -16,7 +16,7 @@ from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.loading import set_encoder_source
 from turnlens.encoders.reply_head import HEAD_FILE
 from turnlens.encoders.transformer import added_modules
-from turnlens.training.held_out import TITLES
+from turnlens.training.training_report import TrainingReport
 
 _CARD = """---
 library_name: sentence-transformers
@@ -49,17 +49,6 @@ The paper of its method:
 {bibtex}
 ```
 """
-
-_FIGURES = """On {conversations} conversations held out from training, in percent, with 95 % intervals:
-
-| | before | after | difference |
-|---|---|---|---|
-{rows}
-
-"""
-
-
-_COMPARED = ("before", "after", "difference")
 
 _EXAMPLES = {
     "message": '["where is my parcel", "i want to speak to a human"]',
@@ -106,20 +95,9 @@ def model_card(
         encoder=record.get("encoder", "unknown"),
         conversations=record.get("conversations", "unknown"),
         settings=rows,
-        figures=_figures(record["held_out"]) if "held_out" in record else "",
+        figures=f"{TrainingReport(record)}\n\n" if "held_out" in record else "",
         citation=_CITATION.format(bibtex=record["citation"]) if record.get("citation") else "",
     )
-
-
-def _figures(held_out: dict[str, Any]) -> str:
-    """The table of figures before and after."""
-    rows = []
-    for name, figure in held_out["figures"].items():
-        cells = (
-            "{:.1f} ({:.1f} – {:.1f})".format(figure[column], *figure[f"{column}_interval"]) for column in _COMPARED
-        )
-        rows.append(f"| {TITLES[name]} | {' | '.join(cells)} |")
-    return _FIGURES.format(conversations=held_out["conversations"], rows="\n".join(rows))
 
 
 def save_encoder(encoder: SentenceTransformer, output: str | os.PathLike[str], record: dict[str, Any]) -> None:

@@ -30,7 +30,7 @@ from turnlens.encoders.reply_head import ReplyHead
 from turnlens.training.collators import text_key
 from turnlens.training.losses.composed import ComposedSettings, composed_loss, composed_ranks
 from turnlens.training.merging import interpolate_weights
-from turnlens.training.run import Run, Step, TrainingState
+from turnlens.training.run import Run, Step, TrainingState, count_messages
 
 if TYPE_CHECKING:
     from turnlens.training.recipes.reply_head import ReplyHeadSettings
@@ -133,6 +133,11 @@ class FitReplyHead(Step):
     recipe: ReplyHeadSettings
     losses: str = "loss"
     name: str = "reply_head"
+
+    @override
+    def work(self, state: TrainingState) -> float:
+        embedded = 0 if state.held_out is not None else count_messages(state.conversations)  # by an earlier step
+        return super().work(state) + embedded
 
     @override
     def __call__(self, state: TrainingState, run: Run) -> None:

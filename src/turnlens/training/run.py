@@ -137,6 +137,13 @@ def done_steps(folder: Path) -> list[str]:
     return done
 
 
+def count_messages(conversations: Dataset | None) -> int:
+    """Count the messages of conversations, where there are any."""
+    if conversations is None or "messages" not in conversations.column_names:
+        return 0
+    return sum(map(len, conversations["messages"]))
+
+
 class Run:
     """The steps of a training that are done, and where those that are not keep their unfinished work.
 
@@ -167,7 +174,7 @@ class Run:
 
     def once(self, step: Step, state: TrainingState) -> TrainingState:
         """Take a step unless it is already done, and return the state after it."""
-        if step.name not in self._done:
+        if not self.has_done(step):
             step(state, self)
             self._done.append(step.name)
             if self._folder is not None and process_state().is_main_process:
@@ -175,6 +182,10 @@ class Run:
         elif self._folder is not None and step.name == self._done[-1]:
             state.restore(self._folder / "state")
         return state
+
+    def has_done(self, step: Step) -> bool:
+        """Return true for a step that is not taken again."""
+        return step.name in self._done
 
     def unfinished(self, name: str) -> Path | None:
         """Return a path for the unfinished work of a step; ``None`` if the run keeps nothing."""
@@ -189,6 +200,10 @@ class Step(ABC):
     """
 
     name: str
+
+    def work(self, state: TrainingState) -> float:
+        """Estimate the work of this step, in messages that could be embedded meanwhile."""
+        return 0.2 * count_messages(state.conversations)
 
     @abstractmethod
     def __call__(self, state: TrainingState, run: Run) -> None:

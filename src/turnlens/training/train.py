@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import time
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +17,21 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 import turnlens
 from turnlens._utils.files import check_folder
 from turnlens._utils.processes import process_state
+from turnlens._utils.progress import note, phases
 from turnlens._utils.registries import DEFAULT_METHOD, METHODS, PUBLISHED
 from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.embed import holds_vectors
 from turnlens.encoders.loading import as_encoder, encoder_source
+from turnlens.encoders.messages import encode_messages
 from turnlens.formats.input_files import check_apart
 from turnlens.training.model_card import save_encoder
 from turnlens.training.recipes import Recipe, get_recipe
-from turnlens.training.run import Run
+from turnlens.training.run import Run, TrainingState
+from turnlens.training.training_report import TrainingReport
+
+_TIMED = 256  # messages that are embedded to estimate how long a training takes
 
 
 def train(
@@ -60,7 +67,8 @@ def train(
             at every checkpoint and at the last step. Without it, the last step is taken.
 
     Returns:
-        The trained encoder. Only where no weights of it were trained, as for a reply head, it shares them with the one
+        The trained encoder, whose ``training_report`` shows how it compares with the one before: its ``before_after``
+        has the figures. Only where no weights of it were trained, as for a reply head, it shares them with the one
         that was given.
 
     Raises:
@@ -92,12 +100,31 @@ def train(
     if evaluator is not None:
         settings["validation"] = {"evaluator": type(evaluator).__name__, **evaluator.get_config_dict()}
     with Run.open(output, settings, resume, force) as run:
-        for step in recipe.steps(state):
-            state = run.once(step, state)
+        steps = recipe.steps(state)
+        works = [0.0 if run.has_done(step) else step.work(state) for step in steps]
+        is_main = process_state().is_main_process
+        if is_main and any(works):
+            _tell_how_long(state, sum(works))
+        with phases(sum(works), show=is_main) as begin:
+            for step, work in zip(steps, works):
+                begin(work)
+                state = run.once(step, state)
         if output is not None and process_state().is_main_process:
             first = {"turnlens": turnlens.__version__, "level": recipe.level, "citation": recipe.citation}
             save_encoder(state.encoder, output, {**first, **settings, **state.record})
+    state.encoder.training_report = TrainingReport(state.record)
     return state.encoder
+
+
+def _tell_how_long(state: TrainingState, work: float) -> None:
+    """Say about how long a training takes, by the time in which a few messages are embedded."""
+    texts = list(islice((message["content"] for row in state.conversations for message in row["messages"]), _TIMED))
+    encode_messages(state.initial, texts[:1])
+    began = time.monotonic()
+    encode_messages(state.initial, texts)
+    minutes = work / len(texts) * (time.monotonic() - began) / 60
+    how_long = "less than a minute" if minutes < 1 else f"about {minutes:.0f} minute{'s' * (round(minutes) > 1)}"
+    note(f"Training takes {how_long}.")
 
 
 def _recipe(method: str | Recipe, settings: Mapping[str, Any] | None, preset: str | None) -> Recipe:

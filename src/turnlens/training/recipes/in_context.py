@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from datasets import Dataset
@@ -39,6 +39,8 @@ class InContext(EncoderRecipe, CosineSettings):
         >>> InContext(max_steps=10).temperature
         0.05
     """
+
+    rows_are_messages: ClassVar[bool] = True
 
     learning_rate: float = 3e-4
     attention_dropout: bool = False

@@ -120,6 +120,7 @@ class Objective(Schedule, ABC):
     """
 
     min_speakers: ClassVar[int] = 1  # as many as a conversation must have to teach the encoder
+    rows_are_messages: ClassVar[bool] = False  # else they are conversations
     merges_turns: ClassVar[bool] = True  # whether it learns from consecutive messages of one speaker as one
 
     frozen_layers: int | None = None
