@@ -21,7 +21,7 @@ from turnlens.service.served_model import LONGEST_TEXT, ServedModel
 from turnlens.service.settings import ServiceSettings
 from turnlens.service.stores import Stores, encoder_of
 from turnlens.service.threads import BoundedThreads
-from turnlens.service.worker import SHORT, ModelWorker, TokenRow
+from turnlens.service.worker import PIECES, SHORT, ModelWorker, TokenRow
 from turnlens.store.open_arguments import store_encoder
 from turnlens.store.store_encoder import StoreEncoder
 
@@ -193,7 +193,7 @@ class Service:
             Refusal: The queue is full (429). Once the first part is admitted, so are all others.
         """
         results = []
-        for number, (part, cost) in enumerate(_parts(items, tokens, self.model.batch_tokens)):
+        for number, (part, cost) in enumerate(_parts(items, tokens, self.model.batch_tokens // PIECES)):
             results.append(await self.worker.call(partial(call, part), cost, admitted=admitted or number > 0))
         return results
 

@@ -22,6 +22,7 @@ TokenRow = Sequence[int]
 _Result = TypeVar("_Result")
 _LOADING_SECONDS = 5  # after this time, clients should try again while the model is loading
 SHORT = 1024  # tokens; more than a query, or a few messages to embed
+PIECES = 4  # of a batch; the turn of a long job is one of them, since short jobs wait for it
 _MEMORY = 0.9  # the weight of earlier batches in the measured speed
 
 
@@ -94,7 +95,7 @@ Batch = list[tuple[RowsJob, list[int]]]
 class JobQueue:
     """Short jobs and long ones, each in the order of their arrival. The queue is not safe for threads by itself.
 
-    Both get every other turn. So a short job waits for a slice of one long job, however many of these there are.
+    Both get every other turn. So a short job waits for a piece of one long job, however many of these there are.
     """
 
     def __init__(self) -> None:
@@ -129,6 +130,7 @@ class JobQueue:
         is_long = bool(self._long) and (self._is_turn_of_long or not self._short)
         self._is_turn_of_long = not is_long
         jobs = self._long if is_long else self._short
+        tokens = tokens // PIECES if is_long else tokens
         first = jobs[0]
         if isinstance(first, CallJob):
             jobs.popleft()
