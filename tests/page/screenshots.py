@@ -18,15 +18,18 @@ from playwright.sync_api import sync_playwright
 import turnlens
 from tests.page.conftest import ARGUMENTS, BROWSERS
 from turnlens.page import export_report
-from turnlens.report import build_report
+from turnlens.report import Report, build_report
+from turnlens.report.html_report import write_html_file
 from turnlens.store import ConversationStore
 
 PICTURES = {  # name: view, width, height, theme, what is pressed
-    "overview-1280-light": ("overview", 1280, 860, "light", None),
-    "overview-390-dark": ("overview", 390, 844, "dark", None),
+    "overview-1280-light": ("overview", 1280, 900, "light", None),
+    "overview-1280-dark": ("overview", 1280, 900, "dark", ".toggle"),
+    "overview-390-light": ("overview", 390, 844, "light", None),
     "map-1280-light": ("map", 1280, 800, "light", None),
     "conversation-1280-light": ("conversations?order=long", 1280, 800, "light", ".said"),
 }
+PRINT = ("report-print", 760, 900)  # the report to mail, as wide as paper
 TEAMS = ("Accounts", "Billing", "Technical")
 GROWS, UNHAPPY, SLOW = "internet", ("internet", "cards"), "cards"
 SIGNATURE = "\n\nSent from my phone"
@@ -59,13 +62,18 @@ def conversations(count: int) -> Iterator[dict[str, Any]]:
 
 
 def main(folder: Path) -> None:
+    with tempfile.TemporaryDirectory() as passing:
+        store = ConversationStore.open(Path(passing) / "help-desk.store")
+        store.add(list(conversations(400)))
+        take_pictures(build_report(store), folder)
+
+
+def take_pictures(report: Report, folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     path = next(found for found in map(shutil.which, BROWSERS) if found)
     with tempfile.TemporaryDirectory() as passing, sync_playwright() as running:
-        store = ConversationStore.open(Path(passing) / "help-desk.store")
-        store.add(list(conversations(400)))
-        index = export_report(build_report(store), Path(passing) / "report")
+        index = export_report(report, Path(passing) / "report")
         browser = running.chromium.launch(executable_path=path, args=ARGUMENTS)
         for name, (view, width, height, theme, pressed) in PICTURES.items():
             page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=theme)
@@ -74,12 +82,22 @@ def main(folder: Path) -> None:
             if pressed:
                 page.locator(f"main {pressed}").first.click()
             page.wait_for_timeout(1500)
-            picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-            # The method keeps rare colours, which signs of groups have.
-            small = picture.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)
-            small.save(folder / f"{name}.png", optimize=True)
+            save(page.screenshot(), folder / f"{name}.png")
             page.close()
+        name, width, height = PRINT
+        write_html_file(report, Path(passing) / "report.html")
+        page = browser.new_page(viewport={"width": width, "height": height})
+        page.emulate_media(media="print")
+        page.goto((Path(passing) / "report.html").resolve().as_uri())
+        save(page.screenshot(), folder / f"{name}.png")
         browser.close()
+
+
+def save(picture: bytes, path: Path) -> None:
+    image = Image.open(io.BytesIO(picture)).convert("RGB")
+    # The method keeps rare colours, which signs of groups have.
+    small = image.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)
+    small.save(path, optimize=True)
 
 
 if __name__ == "__main__":

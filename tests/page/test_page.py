@@ -367,7 +367,7 @@ def test_the_keyboard_suffices(make_report: Callable[..., str], open_page: Calla
 def test_the_overview_lists_requests_of_the_asker(
     make_report: Callable[..., str], open_page: Callable[..., Watched]
 ) -> None:
-    page = open_page(make_report()).open("overview")
+    page = open_page(make_report(conversations=240)).open("overview")
     asked = page.locator(".requests")
     names = asked.locator("tbody a.group").all_inner_texts()
     assert names and not any("confirms" in name for name in names)  # what the assistant does
@@ -436,11 +436,31 @@ def test_a_group_that_mixes_shows_its_parts(make_report: Callable[..., str], ope
 
 
 def test_trends_compare_the_chosen_periods(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
-    page = open_page(make_report()).open("overview?from=2024-05-01")
+    page = open_page(make_report(conversations=240)).open("overview?from=2024-05-01")
     page.wait_for_selector("th[title='The trend compares the time shown and as long before']")
-    page.get_by_label("Trend against").select_option("month")
-    page.wait_for_selector("th[title='The trend compares the last 30 days and those before']")
+    page.locator("#period").select_option("month")
+    page.wait_for_selector("th[title='The trend compares the last 30 days and all before']")
     assert page.locator(".trend").count() > 0
+
+
+def test_stray_times_and_few_conversations_decide_nothing(
+    make_report: Callable[..., str], open_page: Callable[..., Watched]
+) -> None:
+    page = open_page(make_report()).open("overview")
+    compared = page.evaluate(
+        """() => {
+          const {periods, change, binsOf} = turnlens.timeline, day = 86400;
+          const times = new Map(Array.from({length: 300}, (_, i) => [i, 1.7e9 + (i * day) / 10]));
+          times.set(0, 1.7e9 - 700 * day); // years before the others
+          const compared = periods(times);
+          const late = new Set(Array.from({length: 20}, (_, i) => 299 - i));
+          const two = new Map([[0, 1.7e9], [1, 1.7e9 + 5 * day]]);
+          return [compared.period, compared.before[0] > 1.69e9, change(times, late, compared).after,
+            binsOf(times).unit, change(two, new Set([1]), {before: [0, 1.7e9], after: [1.7e9, 1.8e9]})];
+        }"""
+    )
+    assert compared[:2] == ["week", True] and 0.2 < compared[2] < 0.3
+    assert compared[3:] == ["day", None]
 
 
 def test_the_overview_begins_with_findings(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:

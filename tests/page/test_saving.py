@@ -119,7 +119,7 @@ def test_requests_are_saved_as_seeds(
 def test_groups_move_between_requests_and_asides(
     make_report: Callable[..., str], open_page: Callable[..., Watched], tmp_path: Any
 ) -> None:
-    page = open_page(make_report()).open("overview")
+    page = open_page(make_report(conversations=240)).open("overview")
 
     def listed(title: str) -> list[str]:
         panel = page.locator(".panel").filter(has=page.get_by_role("heading", name=title))

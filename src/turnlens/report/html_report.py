@@ -174,7 +174,8 @@ class _Number:
         if not own.known:
             return "–"
         sign = _mark(own.low, own.high, self._of_all) if marked and own.known >= _FEW else ""
-        return sign + (f"{own.value:.0%}" if self._kind == "share" else in_figures(own.value))
+        written = {"share": f"{own.value:.0%}", "amount": in_figures(own.value)}
+        return sign + written.get(self._kind, f"{own.value:.1f}")
 
 
 def _where(report: Report, row: Mapping[str, Any]) -> str:

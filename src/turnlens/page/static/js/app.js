@@ -168,7 +168,7 @@ turnlens.app = (() => {
     const words = [
       ["surprise", "how many random messages of the same role would fit better there; 50 % is what chance would give"],
       ["41 % (38 to 44)", "a share, and between which the true one lies in 95 of 100 cases"],
-      ["growing, declining", "the later half of the time against the earlier; only changes larger than chance"],
+      ["growing, declining", "the last day, week or month against all before; only changes larger than chance"],
       ["typical, doubtful", "members nearest to the group's middle, and furthest from it"],
       ["keywords", "phrases at least twice as frequent in the group as elsewhere"],
     ];

@@ -7,8 +7,8 @@ turnlens.mapLabels = (() => {
     HEIGHT = 22,
     MARGIN = 18; // pixels around a name: its borders and padding
   const ruler = document.createElement("canvas").getContext("2d");
-  const MOST = {wide: 30, narrow: 7},
-    LONGEST = {wide: 44, narrow: 34};
+  const MOST = {wide: 24, narrow: 7},
+    LONGEST = {wide: 38, narrow: 34};
   const DISTANCES = [16, 40, 70, 105, 145, 190],
     ANGLES = 16;
   const MOST_COVERED = 0.3; // of a name's cells may hold points; otherwise there is no name

@@ -42,20 +42,19 @@ turnlens.parts = (() => {
     );
   }
 
-  /** A message in a list: role, group unless it is `within`, text; leads to its place in the conversation. */
+  /** A message in a list, which leads to its place: role and group, unless it is `within` one, and text. */
   function message(m, words, within = null) {
-    const {messages, summary} = turnlens.report;
+    const {messages, summary, groups} = turnlens.report;
     const place = turnlens.route.link("conversation", [messages.conversation[m]], {turn: messages.turn[m] + 1});
+    const about = [
+      typeof groups.message.byId.get(within)?.role !== "string" && role(summary.roles[messages.role[m]]),
+      messages.group[m] !== within && group("message", messages.group[m]),
+      turnlens.texts.badge(words),
+    ].filter(Boolean);
     return element(
       "li",
       {class: "message"},
-      element(
-        "div",
-        {class: "about"},
-        role(summary.roles[messages.role[m]]),
-        messages.group[m] !== within && group("message", messages.group[m]),
-        turnlens.texts.badge(words),
-      ),
+      about.length > 0 && element("div", {class: "about"}, about),
       element("a", {class: "said", href: place}, turnlens.texts.quote(words)),
     );
   }

@@ -31,7 +31,7 @@ turnlens.requestTable = (() => {
     const order = options.sort || "count",
       shown = sorted(rows, columns, order);
     return [
-      tools(columns, options, known, [more, turnlens.groupLists.slider(requests)]),
+      tools(columns, options, asked.compared, known, [more, turnlens.groupLists.slider(requests)]),
       turnlens.parts.inPieces(
         shown,
         (some, start) => table(columns, some, start + some.length >= shown.length ? totals(requests, asked) : [], order),
@@ -105,7 +105,9 @@ turnlens.requestTable = (() => {
     const {typical, statistic, kindOf, FEW} = turnlens.numbers;
     const ofAll = typical(name, all);
     const [unit, length] = MINUTES.includes(name) ? UNITS.find(([, each]) => ofAll.value >= 2 * each) || UNITS[2] : ["", 1];
-    const written = (value) => (kindOf(name) === "share" || name === UNHAPPY ? percent(value) : measured(value / length));
+    const isMean = statistic(name) === "mean";
+    const written = (value) =>
+      kindOf(name) === "share" || name === UNHAPPY ? percent(value) : isMean ? value.toFixed(1) : measured(value / length);
     return {
       key: `number:${name}`,
       label: name,
@@ -160,7 +162,7 @@ turnlens.requestTable = (() => {
     turnlens.route.setOptions({sort: (options.sort || "count") === key ? `-${key}` : key});
   }
 
-  function tools(columns, options, {names, shown}, more) {
+  function tools(columns, options, compared, {names, shown}, more) {
     const {setOptions} = turnlens.route;
     const categories = turnlens.numbers.categories();
     const list = (first, all) => [["", first], ...all.map((name) => [name, name])];
@@ -173,7 +175,13 @@ turnlens.requestTable = (() => {
         {class: "tools"},
         more,
         columns.some(({key}) => key === "trend") &&
-          choice("Trend against", turnlens.timeline.PERIODS, options.period || "half", (period) => setOptions({period}), {id: "period"}),
+          choice(
+            "Trend",
+            [...(turnlens.route.current().filter.from ? [["", "the time shown"]] : []), ...turnlens.timeline.PERIODS],
+            compared.period || "",
+            (period) => setOptions({period}),
+            {id: "period"},
+          ),
         categories.length > 0 &&
           choice("Split by", list("nothing", categories.map(({name}) => name)), options.split || "", (split) => setOptions({split}), {id: "split"}),
         options.split && names.length > 0 && choice("showing", list("conversations", names), options.show || "", (name) => setOptions({show: name}), {id: "show"}),

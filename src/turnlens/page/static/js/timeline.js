@@ -2,7 +2,15 @@
 "use strict";
 
 turnlens.timeline = (() => {
-  const DAY = 86400;
+  const DAY = 86400,
+    STRAY = 0.01, // of the conversations, at each end of the time: they decide neither its span nor where it ends
+    FEW = 10; // conversations in a period tell nothing yet
+  const PERIODS = [
+    // name, in words, the longest span in days that it suits, days
+    ["day", "the last day", 14, 1],
+    ["week", "the last 7 days", 120, 7],
+    ["month", "the last 30 days", Infinity, 30],
+  ];
 
   /** The times of the conversations that pass and have one; at the level of messages, of those with messages that pass. */
   function times(level, selection) {
@@ -33,21 +41,20 @@ turnlens.timeline = (() => {
     };
   }
 
-  /** The bins of some times; null where there are not two different ones. */
+  /** The bins of some times, without stray ones that would make most of them empty; null where there are not two different ones. */
   function binsOf(times) {
-    const known = ends(times);
-    return known && bins(...known);
+    const sorted = Float64Array.from(times.values()).sort();
+    const [first, last] = [sorted[0], sorted[sorted.length - 1]];
+    if (!(last > first)) return null;
+    const [start, end] = spanOf(sorted);
+    return end > start && last - first > 2 * (end - start) ? bins(start, end) : bins(first, last);
   }
 
-  /** The first and the last of some times; null where there are not two different ones. */
-  function ends(times) {
-    let first = Infinity,
-      last = -Infinity;
-    for (const time of times.values()) {
-      first = Math.min(first, time);
-      last = Math.max(last, time);
-    }
-    return last > first ? [first, last] : null;
+  /** The first and the last of sorted times, apart from a hundredth at each end. */
+  function spanOf(sorted) {
+    const middle = sorted.length >> 1,
+      stray = Math.ceil(STRAY * (sorted.length - 1));
+    return [sorted[Math.min(stray, middle)], sorted[Math.max(sorted.length - 1 - stray, middle)]];
   }
 
   /**
@@ -63,6 +70,7 @@ turnlens.timeline = (() => {
       totals = new Float64Array(count);
     for (const [conversation, time] of times) {
       const bin = Math.floor((time - start) / width);
+      if (bin < 0 || bin >= count) continue;
       totals[bin] += 1;
       if (members.has(conversation)) counts[bin] += 1;
     }
@@ -76,46 +84,41 @@ turnlens.timeline = (() => {
     return {unit, points};
   }
 
-  const LENGTHS = {week: 7 * DAY, month: 30 * DAY};
-  const PERIODS = [
-    ["half", "the half before"],
-    ["week", "the week before"],
-    ["month", "the 30 days before"],
-  ];
-
   /**
-   * Which time is compared with which, as the address says: the last week or 30 days, the time of the filter, or else
-   * the later half, each with as long a time before it.
-   * @return null without times, else `{before: [from, to], after: [from, to], words}`.
+   * Which time is compared with which, as the address says: the last day, week or 30 days with all before them, by
+   * default what suits the span; or the time of the filter with as long a time before it.
+   * @return null without times, else `{before: [from, to], after: [from, to], words, period}`.
    */
   function periods(times) {
-    const known = ends(times);
-    if (!known) return null;
+    const sorted = Float64Array.from(times.values()).sort();
+    const [first, last] = spanOf(sorted);
+    if (!(last > first)) return null;
     const {filter, options} = turnlens.route.current();
     const [from, to] = turnlens.filters.days(filter);
-    const length = LENGTHS[options.period];
-    const [first, last] = known;
     const end = Number.isNaN(to) ? last : Math.min(to, last);
-    const compared = (start, earlier, words) => ({before: [earlier, start], after: [start, end], words});
-    if (length) return compared(end - length, end - 2 * length, `the last ${length / DAY} days and those before`);
-    if (from > first) return compared(from, 2 * from - end, "the time shown and as long before");
-    return compared((first + end) / 2, first, "the earlier half of the time and the later");
+    if (!options.period && from > first)
+      return {before: [2 * from - end, from], after: [from, end], words: "the time shown and as long before"};
+    const usual = PERIODS.find(([, , longest]) => end - first <= longest * DAY);
+    const [period, words, , days] = PERIODS.find(([name]) => name === options.period) || usual;
+    const start = end - days * DAY;
+    return {before: [first, start], after: [start, end], words: `${words} and all before`, period};
   }
 
   /** The change of the share of some conversations, a set, between two times: `{before, after, difference, interval}`. */
   function change(times, members, compared) {
     if (!compared) return null;
     const counts = {before: [0, 0], after: [0, 0]};
+    const [first] = compared.before,
+      [start, end] = compared.after;
     for (const [conversation, time] of times) {
-      const [start, end] = compared.after;
-      const side = time >= start ? time <= end && counts.after : time >= compared.before[0] && counts.before;
-      if (!side) continue;
+      if (time < first || time > end) continue;
+      const side = counts[time > start ? "after" : "before"];
       side[1] += 1;
       if (members.has(conversation)) side[0] += 1;
     }
     const [before, beforeTotal] = counts.before,
       [after, afterTotal] = counts.after;
-    if (beforeTotal === 0 || afterTotal === 0) return null;
+    if (Math.min(beforeTotal, afterTotal) < FEW) return null;
     return {
       before: before / beforeTotal,
       after: after / afterTotal,

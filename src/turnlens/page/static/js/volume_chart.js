@@ -10,7 +10,7 @@ turnlens.volumeChart = (() => {
     RIGHT = 8,
     TOP = 8,
     BOTTOM = 22,
-    TICK = 110; // pixels from day to day on the axis
+    TICK = 130; // pixels from day to day on the axis
 
   /**
    * @param requests The listed requests.
@@ -63,8 +63,10 @@ turnlens.volumeChart = (() => {
     const common = [...requests].sort((a, b) => size(b) - size(a)).slice(0, LAYERS).filter(size);
     const layers = [...common.map(({id}) => ({id})), {id: -1}].map((each) => ({...each, counts: new Uint32Array(bins.count)}));
     for (const [conversation, time] of times) {
+      const bin = Math.floor((time - bins.start) / bins.width);
+      if (bin < 0 || bin >= bins.count) continue; // a stray one
       const layer = layers.find(({id}) => id < 0 || conversations.get(id).has(conversation));
-      layer.counts[Math.floor((time - bins.start) / bins.width)] += 1;
+      layer.counts[bin] += 1;
     }
     return layers;
   }
@@ -80,7 +82,7 @@ turnlens.volumeChart = (() => {
       "span",
       null,
       element("i", {style: {background: colour(id)}, "aria-hidden": "true"}),
-      element("a", {href: turnlens.route.link("group", ["message", id]), dir: "auto"}, turnlens.dom.shortened(name(id), 30)),
+      element("a", {href: turnlens.route.link("group", ["message", id]), dir: "auto"}, turnlens.dom.shortened(name(id), 40)),
     );
   }
 

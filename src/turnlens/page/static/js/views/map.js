@@ -230,6 +230,7 @@ turnlens.views.map = (() => {
     const {groups, [`${level}s`]: columns} = turnlens.report;
     const named = groups[level].fine.map((group) => ({
       ...group,
+      rank: group.colour,
       colour: turnlens.colours.category(group.colour).colour,
       centre: group.central.find((row) => selection[level][row]),
     }));
@@ -237,7 +238,7 @@ turnlens.views.map = (() => {
       holder,
       named
         .filter(({centre}) => centre !== undefined)
-        .sort((a, b) => b.size - a.size)
+        .sort((a, b) => (a.rank < 0) - (b.rank < 0) || b.size - a.size)
         .map((group) => ({...group, at: plot.screen(columns.x[group.centre], columns.y[group.centre])})),
       plot.eachPoint,
     );
