@@ -19,7 +19,7 @@ from turnlens.errors import BadRowError, ConversationError
 from turnlens.formats.bad_input import DAMAGE, OTHER_LAYOUT, BadRow, TooLargeError, damage_of
 from turnlens.formats.budget import Budget
 from turnlens.formats.conversation_splitting import parts_of
-from turnlens.formats.detection import misread_layout
+from turnlens.formats.detection import misread_layout, reads_some
 from turnlens.formats.folders import given_size, readable_path
 from turnlens.formats.format import Format
 from turnlens.formats.joined_files import joined_logs
@@ -121,9 +121,10 @@ def rows_of_file(
         yield from _rows(source, options, name, checker, skipped, chosen)
         checker.report(source.name)
     except ConversationError as error:
-        is_claimed = options.detects and skipped.kept == kept  # by its first record, at which reading stopped
-        unknown = misread_layout(source, chosen, error.problem) if chosen is not None and is_claimed else None
-        skipped.add(unknown or error)
+        if skipped.kept == kept and chosen is not None and not reads_some(source, chosen):
+            unknown = misread_layout(source, chosen, error.problem) if options.detects else None
+            error = unknown or ConversationError(error.where, error.problem)  # it is not a row that is bad
+        skipped.add(error)
     except tuple(DAMAGE) as error:
         skipped.add(ConversationError(source.name, damage_of(error)))
     except TooLargeError as error:

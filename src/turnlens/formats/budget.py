@@ -17,7 +17,8 @@ _LIMITS = 8
 # What things take, in units
 ELEMENT = 200  # of XML
 CELL = 12
-ROW = 100
+ROW = 100  # of a workbook
+RECORD = 1500  # of a table, which waits in a temporary database
 LABEL = 25_000  # a name, which becomes a column
 FILE = 40_000  # of an archive
 _VALUE = 8  # of text, each begun by one of these:
@@ -35,8 +36,15 @@ class Budget:
     """
 
     def __init__(self, size: int | None) -> None:
-        self._left = None if size is None else _LIMITS * line_limit() + _OF_A_BYTE * size
+        self._left: int | None = None if size is None else _LIMITS * line_limit() + _OF_A_BYTE * size
         self._exceeded_by = ""
+
+    @classmethod
+    def of(cls, units: int) -> Budget:
+        """A budget of so many units."""
+        budget = cls(None)
+        budget._left = units
+        return budget
 
     def spend(self, units: int, subject: str) -> None:
         """Take units away.

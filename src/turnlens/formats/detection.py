@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from contextlib import suppress
+from copy import copy
 from itertools import islice
 
 from turnlens.errors import ConversationError
@@ -32,6 +33,7 @@ _CONTENTS = {
     b"SQLite format 3": ("a database of SQLite", ()),
 }
 _KEYS_SHOWN = 20
+_UNITS_LOOKED_AT = 1 << 26  # of a budget: some ten thousand rows of a table
 _NOT_READ: tuple[type[Exception], ...] = (ConversationError, *OTHER_LAYOUT, *DAMAGE)
 NAME_COLUMNS = (
     "name its columns with --columns 'conversation=…,speaker=…,text=…' (where each row is a text of its own, "
@@ -114,8 +116,25 @@ class UnknownLayout(ConversationError):
         super().__init__(source.name, f"{problem}; {advice}")
 
 
+def reads_some(source: Source, chosen: Format) -> bool:
+    """Return whether a format reads any of a file's first records."""
+    looked_at = copy(source)
+    looked_at.limit(_UNITS_LOOKED_AT)
+    try:
+        for _, raw in islice(chosen.records(looked_at), _ROWS_LOOKED_AT):
+            with suppress(*OTHER_LAYOUT):
+                row = chosen.convert(raw, looked_at)
+                if row is None or RowChecker().check(row, source.stem):
+                    return True
+    except TooLargeError:  # a long table, of which few rows are bad
+        return True
+    except _NOT_READ:
+        pass
+    return False
+
+
 def misread_layout(source: Source, chosen: Format, problem: str) -> UnknownLayout | None:
-    """The error for a file whose detected format reads none of its first records, where columns would read it.
+    """The error for a file whose detected format does not read it, where columns would; None where none would.
 
     Args:
         source: The file.
@@ -123,11 +142,6 @@ def misread_layout(source: Source, chosen: Format, problem: str) -> UnknownLayou
         problem: The problem that the format has with it.
     """
     try:
-        for _, raw in islice(chosen.records(source), _ROWS_LOOKED_AT):
-            with suppress(*OTHER_LAYOUT):
-                row = chosen.convert(raw, source)
-                if row is None or RowChecker().check(row, source.stem):
-                    return None
         head = record_head(source)
     except _NOT_READ:
         return None

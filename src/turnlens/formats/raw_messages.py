@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from turnlens.formats.bad_input import BadRow
 from turnlens.formats.columns import Columns, is_id, joined_time, value_at, without
@@ -31,23 +31,34 @@ class RawMessage(NamedTuple):
     def of(
         cls, record: dict[str, Any], columns: Columns, number: int, others: Iterable[str | None] = ()
     ) -> list[RawMessage]:
-        """The message of a record, and its answer if there is one; ``others`` are columns that are no labels either."""
+        """The message of a record, and its answer if there is one; ``others`` are columns that are no labels either.
+
+        Raises:
+            BadRow: It has no speaker, or its text is none.
+        """
         time = joined_time(value_at(record, name) for name in columns.times)
         used = (*columns.of_message, *filter(None, others), *columns.ignore)
         labels = {name: plain_label(value) for name, value in without(record, used).items()}
         speaker = _UNNAMED if columns.speaker is None else value_at(record, columns.speaker)
         message = cls(number, speaker, value_at(record, columns.text), time, labels)
         answer = value_at(record, columns.answer)
-        return [message] if answer in (None, "") else [message, message._replace(speaker=_ANSWERS, text=answer)]
+        messages = [message] if answer in (None, "") else [message, message._replace(speaker=_ANSWERS, text=answer)]
+        if speaker is None or speaker == "":
+            raise BadRow(f"no speaker in the column {columns.speaker!r}", number)
+        for said in messages:
+            if not (said.text is None or isinstance(said.text, str) or are_parts(said.text)):
+                actual = json.dumps(said.text, default=str)[:60]
+                raise BadRow(f"expected text in the column {columns.text!r}, found {actual}", number)
+        return messages
 
 
 def message_rows(messages: list[RawMessage], columns: Columns, dates: DateOrder) -> list[dict[str, Any]]:
     """Messages in order of time, if there is a column of it, as ``{"role", "content", "time", …labels}``.
 
     Raises:
-        BadRow: A message has no speaker, no text, or nothing to be ordered by.
+        BadRow: A message has nothing to be ordered by.
     """
-    return [_message_row(message, columns, time_labels) for message, time_labels in _in_order(messages, columns, dates)]
+    return [_message_row(message, time_labels) for message, time_labels in _in_order(messages, columns, dates)]
 
 
 def _in_order(
@@ -88,16 +99,16 @@ def _orders(moments: Iterable[Moment | None]) -> Iterator[float]:
         yield order
 
 
-def _message_row(message: RawMessage, columns: Columns, time_labels: dict[str, Any]) -> dict[str, Any]:
-    if message.speaker is None or message.speaker == "":
-        raise BadRow(f"no speaker in the column {columns.speaker!r}", message.number)
+def are_parts(text: Any) -> TypeGuard[list[dict[str, Any]]]:
+    """Return whether a text is given in parts, as assistants' messages are."""
+    return isinstance(text, list) and bool(text) and all(isinstance(part, dict) for part in text)
+
+
+def _message_row(message: RawMessage, time_labels: dict[str, Any]) -> dict[str, Any]:
     text = "" if message.text is None else message.text  # an empty cell, where a CSV has an empty text
-    if isinstance(text, list) and text and all(isinstance(part, dict) for part in text):
+    if are_parts(text):
         text, parts = text_and_labels(text)
         time_labels = {**parts, **time_labels}
-    if not isinstance(text, str):
-        actual = json.dumps(text, default=str)[:60]
-        raise BadRow(f"expected text in the column {columns.text!r}, found {actual}", message.number)
     labels = named_labels(message.labels, ("role", "content", *time_labels))
     return {**labels, "role": str(message.speaker), "content": text, **time_labels}
 

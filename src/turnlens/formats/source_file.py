@@ -92,6 +92,10 @@ class Source:
             self._budget = Budget(self.size)
         return self._budget
 
+    def limit(self, units: int) -> None:
+        """Let reading take no more than these units of a budget."""
+        self._budget = Budget.of(units)
+
     @property
     def size(self) -> int:
         """The final value of `position`."""

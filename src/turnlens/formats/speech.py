@@ -109,7 +109,8 @@ def _rolled(captions: list[Any]) -> list[str]:
     texts = [caption.raw_text for caption in captions]
     lines = [[line for line in _plain(text).splitlines() if line.strip()] for text in texts]
     repeated = [0, *(_overlap(before, after) for before, after in pairwise(lines))]
-    is_rolling = any(map(_WORD_TIME.search, texts)) or 2 * sum(map(bool, repeated)) > len(texts) > _FEW
+    repeats = 2 * sum(map(bool, repeated)) > len(texts) > _FEW and not any(map(_VOICE.search, texts))
+    is_rolling = repeats or any(map(_WORD_TIME.search, texts))
     return ["\n".join(own[n:]) for own, n in zip(lines, repeated)] if is_rolling else texts
 
 

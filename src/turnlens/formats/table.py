@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 
 from turnlens.errors import ConversationError
 from turnlens.formats.bad_input import BadRow, parse_record
+from turnlens.formats.budget import RECORD
 from turnlens.formats.column_names import plain_name
 from turnlens.formats.columns import NO_COLUMNS, Columns, check_present, columns_known, find_columns, value_at, without
 from turnlens.formats.file_head import any_records, pages_in
@@ -71,6 +72,7 @@ def records(source: Source, chosen: Columns = NO_COLUMNS) -> Iterator[tuple[int,
         database.execute("CREATE TABLE rows (conversation TEXT, number INTEGER, row TEXT)")
         for number, raw in any_records(source):
             source.tick()
+            source.budget.spend(RECORD, "the number of rows")
             try:
                 row = parse_record(raw)
                 columns = columns or _resolved(source, row, chosen)
