@@ -1,4 +1,4 @@
-"""Every command and Python block of the README, of the pages under *Use it* and of `papers-training.md` works.
+"""Every command and Python block of README, agents' skill, pages under *Use it* and `papers-training.md` works.
 
 They run in the order of their page, in a folder with files of the names that the pages use, on a tiny encoder; each
 training takes one step. A block below `<!-- not run: … -->` is only parsed, and so are commands that serve. Commands of
@@ -54,7 +54,7 @@ class Block(NamedTuple):
 
 
 def pages_of_use() -> list[Path]:
-    """The README, the pages that the site has under *Use it*, and the papers' methods."""
+    """The README, the agents' skill, the pages that the site has under *Use it*, and the papers' methods."""
     site = yaml.safe_load(re.sub(r"!!python\S+", "", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
 
     def files(entry: Any) -> Iterator[str]:
@@ -65,7 +65,8 @@ def pages_of_use() -> list[Path]:
                 yield from files(inner)
 
     (use,) = [entry["Use it"] for entry in site["nav"] if "Use it" in entry]
-    return [ROOT / "README.md", *(ROOT / "docs" / name for name in [*files(use), "papers-training.md"])]
+    skill = ROOT / "skills" / "turnlens" / "SKILL.md"
+    return [ROOT / "README.md", skill, *(ROOT / "docs" / name for name in [*files(use), "papers-training.md"])]
 
 
 def blocks_of(page: Path) -> list[Block]:

@@ -4,7 +4,7 @@ import os
 
 import lazy_loader
 
-__version__ = "1.0.0"
+__version__ = "1.0.0rc1"
 
 # Threads that spin while they wait for each other take the cores that others need. OpenMP reads this once, as torch is
 # imported, so a process that imports torch first sets it itself.
