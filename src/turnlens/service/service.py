@@ -42,7 +42,6 @@ class Service:
     def __init__(self, settings: ServiceSettings) -> None:
         self.settings = settings
         self.metrics = Metrics()
-        self.is_stuck = False  # a thread did not end when the service did
         self.worker = ModelWorker(self._load, settings.queue_tokens, settings.batch_wait_ms / 1000)
         self.stores = Stores(settings.stores, settings.max_requests, settings.max_seconds)
         self._tokenizing = BoundedThreads("tokenizer", 1, settings.max_requests, settings.max_seconds)
@@ -86,8 +85,8 @@ class Service:
 
     def _stop(self) -> None:
         end = time.monotonic() + _SECONDS_TO_STOP
-        stops = (self._json.stop, self._tokenizing.stop, self.stores.stop, self.worker.stop)
-        self.is_stuck = not all([stop(max(0.0, end - time.monotonic())) for stop in stops])
+        for stop in (self._json.stop, self._tokenizing.stop, self.stores.stop, self.worker.stop):
+            stop(max(0.0, end - time.monotonic()))
 
     @property
     def model(self) -> ServedModel:

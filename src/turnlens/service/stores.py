@@ -162,11 +162,11 @@ class Stores:
         """Make a change, after all earlier changes. Refuses as `read` does."""
         return await self._writer.run(lambda: _refusing(call))
 
-    def stop(self, seconds: float) -> bool:
-        """Finish the waiting work within this time, and return whether all threads have ended."""
+    def stop(self, seconds: float) -> None:
+        """Finish the waiting work within this time."""
         end = time.monotonic() + seconds
-        pools = (self._readers, self._long_readers, self._writer)
-        return all([threads.stop(max(0.0, end - time.monotonic())) for threads in pools])
+        for threads in (self._readers, self._long_readers, self._writer):
+            threads.stop(max(0.0, end - time.monotonic()))
 
 
 def _refusing(call: Callable[[], _Result]) -> _Result:

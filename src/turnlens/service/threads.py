@@ -105,14 +105,13 @@ class BoundedThreads:
             job.is_given_up = True
         self._start_thread()
 
-    def stop(self, seconds: float = 60) -> bool:
-        """End the threads when the waiting work is done, or after this time; return whether all have ended."""
+    def stop(self, seconds: float = 60) -> None:
+        """End the threads when the waiting work is done, or leave them alone after this time."""
         end = time.monotonic() + seconds
         for _ in self._threads:
             self._jobs.put((_LAST, next(self._numbers), None))
         for thread in list(self._threads):
             thread.join(max(0.0, end - time.monotonic()))
-        return not any(thread.is_alive() for thread in self._threads)
 
 
 def fulfil(future: Future[Any], call: Callable[[], Any]) -> None:

@@ -179,13 +179,12 @@ class ModelWorker:
         """Start the thread, which loads the model first."""
         self._thread.start()
 
-    def stop(self, seconds: float = 60) -> bool:
-        """Finish waiting work, refuse new work, and end the thread within this time; return whether it has ended."""
+    def stop(self, seconds: float = 60) -> None:
+        """Finish waiting work, refuse new work, and end the thread, or leave it alone after this time."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
         self._thread.join(seconds)
-        return not self._thread.is_alive()
 
     def fail(self, error: Exception) -> None:
         """Refuse everything from now on, since what was still being loaded cannot be."""
