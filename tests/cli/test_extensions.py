@@ -16,6 +16,7 @@ import pytest
 
 import turnlens
 import turnlens.extending
+from turnlens._utils.registries import Table, extensions
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "next_turn"
 
@@ -105,14 +106,55 @@ def test_the_task_of_the_example(monkeypatch: pytest.MonkeyPatch) -> None:
     assert figures["queries"] == 2 and figures["r_at_1"] == 50
 
 
+BROKEN = {
+    "quits": "raise SystemExit(3)\n",
+    "fives": "METHODS = 5\nTASKS = {'a': 3}\nCOMMANDS = {'c': None}\nFORMATS = [1]\n",
+    "takes": "COMMANDS = dict.fromkeys(('inspect', 'store', 'odd'), ('nowhere:app', 'mine'))\n",
+    "shapes": "FORMATS = {'x': 'nowhere:F', 'y': 'shapes:FIVE'}\nFIVE = 5\n",
+    "lazy": "def __getattr__(name):\n    raise RuntimeError('no')\n",
+}
+
+
+def test_what_is_wrong_in_an_extension_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name, text in BROKEN.items():
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+        install(tmp_path, name, name)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    extensions.cache_clear()
+    try:
+        assert set(Table({"own": "pathlib:Path"}, "METHODS")) >= {"own"}
+        formats: Table[type] = Table({"own": "pathlib:Path"}, "FORMATS")
+        assert {"own", "x", "y"} <= set(formats) and set(formats.usable(type)) == {Path}
+        assert set(formats.usable(type)) == {Path}  # and told once
+    finally:
+        extensions.cache_clear()
+    for name in ("extension quits", "METHODS of the extension fives", "METHODS of the extension lazy"):
+        assert f"left out the {name}: " in caplog.text
+    assert caplog.text.count("left out the entry of FORMATS x: No module named 'nowhere'") == 1
+
+
 @pytest.mark.slow
 def test_an_extension_replaces_nothing_and_a_broken_one_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "greedy.py").write_text('METHODS = {"complete": "nowhere:X", "own": "nowhere:X"}\n', encoding="utf-8")
     (tmp_path / "broken.py").write_text("import nowhere\n", encoding="utf-8")
     install(tmp_path, "greedy", "greedy")
     install(tmp_path, "broken", "broken")
-    found = run(tmp_path, ("train", "nowhere.jsonl", "--method", "nope", "--output", tmp_path / "model"))
-    (done,) = found["done"]
+    for name, text in BROKEN.items():
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+        install(tmp_path, name, name)
+    (tmp_path / "chats.csv").write_text("conversation_id,speaker,text\n1,user,hi\n1,agent,hello\n", encoding="utf-8")
+    train = ("train", "nowhere.jsonl", "--method", "nope", "--output", tmp_path / "model")
+    found = run(tmp_path, train, ("inspect", tmp_path / "chats.csv"), ("store", "info", "nowhere"), ("odd", "--help"))
+    done, inspected, store, odd = found["done"]
+    assert inspected["code"] == 0 and "conversations" in inspected["stdout"]  # our command, and no format in its way
+    assert "nowhere" in store["output"] and "No module" not in store["output"]
+    assert odd["code"] == 1 and "No module named 'nowhere'" in odd["output"]
+    told = words_of(found["stderr"] + "".join(one["output"] for one in found["done"]))
+    for name in ("extension quits", "METHODS of the extension fives", "METHODS of the extension lazy"):
+        assert f"left out the {name}: " in told
+    assert "left out the command inspect of an extension" in told
     assert done["code"] == 1
     assert "left out the extension broken: No module named 'nowhere'" in found["stderr"] + done["output"]
     assert "expected one of complete, in-context, reply-head, own, " in words_of(done["output"])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -25,15 +26,37 @@ Entry: TypeAlias = str | tuple[str, str]
 
 
 @cache
-def extensions() -> tuple[ModuleType, ...]:
+def extensions() -> Mapping[str, ModuleType]:
     """Return the modules of all installed extensions. One that cannot be imported is left out with a warning."""
-    modules = []
+    modules = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
-        try:
-            modules.append(point.load())
-        except Exception as error:  # of somebody else's module: turnlens works without it
-            logging.getLogger("turnlens").warning("left out the extension %s: %s", point.name, error)
-    return tuple(modules)
+        with left_out("extension", point.name):
+            modules[point.name] = point.load()
+    return modules
+
+
+@contextmanager
+def left_out(what: str, name: str) -> Iterator[None]:
+    """What fails inside the block, and is somebody else's, is left out with a warning: turnlens works without it."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        logging.getLogger("turnlens").warning("left out the %s %s: %s", what, name, str(error) or type(error).__name__)
+
+
+def _table_of(module: ModuleType, name: str) -> dict[str, Entry]:
+    """The table of this name in a module.
+
+    Raises:
+        TypeError: It is none.
+    """
+    table = getattr(module, name, {})
+    entries = dict(table.items()) if isinstance(table, Mapping) else {"": table}
+    for key, entry in entries.items():
+        place = (entry, "") if isinstance(entry, str) else entry
+        if not (isinstance(place, tuple) and len(place) == 2 and all(isinstance(text, str) for text in (key, *place))):
+            raise TypeError(f'expected names, each with "package.module:NAME", got {key!r}: {entry!r:.80}')
+    return entries
 
 
 class Table(Mapping[str, Value], Generic[Value]):
@@ -51,13 +74,14 @@ class Table(Mapping[str, Value], Generic[Value]):
         self, entries: Mapping[str, Entry], extended_by: str | None = None, last: Mapping[str, Entry] | None = None
     ) -> None:
         self._own, self._extended_by, self._last = entries, extended_by, last or {}
+        self._unusable: set[str] = set()
 
     @cached_property
     def _entries(self) -> dict[str, Entry]:
         added: dict[str, Entry] = {}
-        for module in extensions() if self._extended_by else ():
-            for name, entry in getattr(module, str(self._extended_by), {}).items():
-                added.setdefault(name, entry)
+        for extension, module in extensions().items() if self._extended_by else ():
+            with left_out(f"{self._extended_by} of the extension", extension):
+                added = {**added, **_table_of(module, str(self._extended_by)), **added}
         return {**self._own, **added, **self._own, **self._last}  # own entries first, and none replaced
 
     def __getitem__(self, name: str) -> Value:
@@ -74,6 +98,20 @@ class Table(Mapping[str, Value], Generic[Value]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._entries
+
+    def usable(self, kind: type[Value]) -> Iterator[Value]:
+        """Yield all values of a kind. One of an extension that is none, or cannot be imported, is left out."""
+        for name in self:
+            value: Any = None
+            if name not in self._unusable:
+                with left_out(f"entry of {self._extended_by}", name):
+                    value = self[name]
+                    if not isinstance(value, kind):
+                        raise TypeError(f"expected a {kind.__name__}, got {value!r:.80}")
+            if isinstance(value, kind):
+                yield value
+            else:
+                self._unusable.add(name)
 
     def about(self, name: str) -> str:
         """Return one line about this entry, or nothing."""

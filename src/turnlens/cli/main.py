@@ -72,7 +72,11 @@ for purpose, commands in PURPOSES.items():
 
 _GROUPS = "More commands"
 app.add_typer(store, name="store", rich_help_panel=_GROUPS)
+_OWN = {"store", *(command.__name__.replace("_", "-") for commands in PURPOSES.values() for command in commands)}
 for name in COMMANDS:
+    if name in _OWN:
+        logging.getLogger("turnlens").warning("left out the command %s of an extension: it is one of turnlens", name)
+        continue
     further = Application(cls=commands_of(name), help=COMMANDS.about(name), no_args_is_help=True)
     app.add_typer(further, name=name, rich_help_panel=_GROUPS)
 

@@ -73,7 +73,7 @@ def detect_format(source: Source) -> Format:
 def _by_content(source: Source) -> Format:
     head = Head()
     for head in _heads(source):
-        for candidate in FORMATS.values():
+        for candidate in FORMATS.usable(Format):
             if candidate.matches(head):
                 return candidate
     if source.ending in _TABLES and lacks_header(row for _, row in islice(source.records(), _ROWS_LOOKED_AT)):

@@ -24,7 +24,7 @@ from turnlens._utils.files import is_standard
 from turnlens.errors import ConversationError
 from turnlens.formats import FORMATS
 from turnlens.formats.folders import is_archive, unpack, with_channels
-from turnlens.formats.format import Head
+from turnlens.formats.format import Format, Head
 from turnlens.formats.source_file import ENDINGS, Source
 from turnlens.formats.text_encoding import utf16_of
 
@@ -207,7 +207,7 @@ def _known() -> dict[str, str]:
     from turnlens.formats import FORMATS  # here, since formats are made from what this package has
 
     known = dict(_SIDECARS)
-    for format in FORMATS.values():
+    for format in FORMATS.usable(Format):
         known |= {pattern: f"{content} ({format.name})" for pattern, content in format.sidecars.items()}
     return known
 
@@ -263,7 +263,7 @@ def ending_of(head: bytes) -> str:
     if re.match(r"\{|\[\s*[\[{\]]", text):  # one value over many lines, or one on each
         are_lines = lines[0].rstrip().endswith("}" if text[0] == "{" else "]") and (text[0] == "{" or len(lines) > 1)
         return ".jsonl" if are_lines else ".json"
-    if not lines or any(known.matches(Head(lines=lines)) for known in FORMATS.values()):
+    if not lines or any(known.matches(Head(lines=lines)) for known in FORMATS.usable(Format)):
         return ".txt"
     if "\t" in lines[0]:
         return ".tsv"
