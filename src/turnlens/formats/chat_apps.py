@@ -93,7 +93,8 @@ def _embedded(message: dict[str, Any]) -> str:
     texts: list[str | None] = []
     for embed in message.get("embeds") or ():
         fields = [field.get(name) for field in embed.get("fields") or () for name in ("name", "value")]
-        texts += [embed.get("description"), *fields]
+        inner = [embed.get("description"), *fields]
+        texts += inner if any(inner) else [embed.get("title")]
     return "\n".join(filter(None, texts))
 
 

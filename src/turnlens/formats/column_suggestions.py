@@ -33,6 +33,7 @@ from turnlens.formats.table import nested, table_of
 
 _RECORDS_LOOKED_AT = 300
 _MESSAGES_LOOKED_AT = 1000
+_MOST_FIELDS = 2000
 _TEXTS_TRIED = 3  # of one table or list
 _DEEPEST = 4
 _EXAMPLE_LENGTH = 60
@@ -69,6 +70,8 @@ def describe_layout(source: Source) -> Layout:
     """Look at the first records of a file whose layout is not known, and try the columns that may read it."""
     records = list(islice(_records(source), _RECORDS_LOOKED_AT))
     fields = _fields(records)
+    if len(fields) > _MOST_FIELDS:
+        return Layout({}, problem=f"it has {len(fields):,} columns, too many to try")
     lists = {path: _fields(messages) for path, messages in _lists(records).items()}
     every = fields | {f"{path}[].{name}": values for path, inner in lists.items() for name, values in inner.items()}
     examples = {name: _example(values) for name, values in every.items()}

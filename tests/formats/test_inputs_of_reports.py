@@ -1,0 +1,308 @@
+"""Inputs written anew after public reports of users of other tools; each names the report. All texts are invented."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from test_reported_cases import _claude, _discord, _meta, _rich, _section, _slack, said
+
+from format_cases import write
+
+Talks = list[list[tuple[str, str]]]
+_NODE = {"author": {"role": "assistant"}, "content": {"content_type": "text", "parts": ["Yes."]}}
+
+
+def _tree(*contents: dict[str, Any], current: str | None = None) -> list[dict[str, Any]]:
+    """An export of ChatGPT with messages of these contents in a row."""
+    mapping = {
+        str(n): {
+            "id": str(n),
+            "parent": str(n - 1) if n else None,
+            "message": {"author": {"role": content.pop("role", "assistant")}, "content": content},
+        }
+        for n, content in enumerate(contents)
+    }
+    return [{"conversation_id": "c", "current_node": current or str(len(contents) - 1), "mapping": mapping}]
+
+
+def _plain(text: str, **more: str) -> dict[str, Any]:
+    return {"content_type": "text", "parts": [text], **more}
+
+
+def _mail(charset: str, text: bytes) -> bytes:
+    head = "From a@example.org Mon Jan  5 10:01:00 2026\nFrom: a@example.org\nMessage-ID: <1@x>\n"
+    return f"{head}Content-Type: text/plain; charset={charset}\n\n".encode() + text + b"\n\n"
+
+
+def _telegram(**message: Any) -> dict[str, Any]:
+    plain = {"id": 1, "type": "message", "date": "2026-01-01T10:00:00", "from": "Ann", "from_id": "user1", "text": ""}
+    return {"name": "Ann", "type": "personal_chat", "id": 7, "messages": [{**plain, **message}]}
+
+
+def _sharegpt(*turns: tuple[str, Any], **more: Any) -> list[dict[str, Any]]:
+    return [{"conversations": [{"from": who, "value": text} for who, text in turns], **more}]
+
+
+_TIMES = "00:01.000 --> 00:02.000"
+_GRUSS = "Grüße aus Köln, schöne Tage"
+
+# report, name of the file, content, and what is in it
+REPORTS: list[tuple[str, str, Any, Talks]] = [
+    # text in a newer or second field
+    (
+        "anthropics/claude-plugins-official#1411",
+        "d.json",
+        _slack(text="", attachments=[{"text": "disk is full"}]),
+        [[("app", "disk is full")]],
+    ),
+    (
+        "open-cli-collective/slack-chat-api#142",
+        "d.json",
+        _slack(
+            text="",
+            blocks=_rich(
+                {"type": "rich_text_quote", "elements": [{"type": "text", "text": "why?"}]},
+                {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": "a b"}]},
+                _section("so"),
+            ),
+        ),
+        [[("app", "why?\na b\nso")]],
+    ),
+    (
+        "Tyrrrz/DiscordChatExporter#165",
+        "d.json",
+        _discord(embeds=[{"fields": [{"name": "disk", "value": "is full"}]}]),
+        [[("ann", "disk\nis full")]],
+    ),
+    (
+        "Tyrrrz/DiscordChatExporter#527",
+        "d.json",
+        _discord(embeds=[{"title": "Build failed", "description": ""}]),
+        [[("ann", "Build failed")]],
+    ),
+    (
+        "pigpagnet/save-telegram-chat-history#10",
+        "result.json",
+        _telegram(photo="a.jpg", text="This is a lynx."),
+        [[("Ann", "This is a lynx.")]],
+    ),
+    (
+        "MasterScrat/Chatistics#61",
+        "result.json",
+        _telegram(text=["see ", {"type": "bold", "text": "page two"}]),
+        [[("Ann", "see page two")]],
+    ),
+    (
+        "daugaard47/ChatGPT_Conversations_To_Markdown#6",
+        "conversations.json",
+        _tree(
+            _plain("why?", role="user"),
+            {"content_type": "thoughts", "thoughts": [{"summary": "s", "content": "t"}]},
+            {"content_type": "reasoning_recap", "content": "Thought for 7 seconds"},
+            _plain("So."),
+        ),
+        [[("user", "why?"), ("assistant", ""), ("assistant", ""), ("assistant", "So.")]],
+    ),
+    (
+        "elizaOS/eliza#12007",
+        "conversations.json",
+        _tree(
+            _plain("code?", role="user"),
+            {"content_type": "code", "language": "python", "text": "print(1)"},
+            _plain("Ok."),
+        ),
+        [[("user", "code?"), ("assistant", "print(1)"), ("assistant", "Ok.")]],
+    ),
+    (
+        "NVIDIA-NeMo/Automodel#2375",
+        "s.json",
+        [{"conversations": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes"}]}],
+        [[("user", "hi"), ("assistant", "yes")]],
+    ),
+    (
+        "ai-dynamo/aiperf#798",
+        "s.json",
+        _sharegpt(("human", "a"), ("gpt", "b"), ("human", "c"), ("gpt", "d")),
+        [[("user", "a"), ("assistant", "b"), ("user", "c"), ("assistant", "d")]],
+    ),
+    (
+        "Tencent/AngelSlim#345",
+        "s.json",
+        _sharegpt(("human", "a"), ("gpt", "b"), system="be kind"),
+        [[("user", "a"), ("assistant", "b")]],
+    ),
+    # bytes and characters
+    ("martinrusev/imbox#169", "in.mbox", _mail('"utf-8  euao6y"', _GRUSS.encode()), [[("a@example.org", _GRUSS)]]),
+    ("martinrusev/imbox#177", "in.mbox", _mail('""', _GRUSS.encode("cp1252")), [[("a@example.org", _GRUSS)]]),
+    ("nodemailer/mailparser#167", "in.mbox", _mail("%CHARSET", _GRUSS.encode()), [[("a@example.org", _GRUSS)]]),
+    (
+        "coddingtonbear/django-mailbox#34",
+        "in.mbox",
+        _mail("_iso-2022-jp$esc", b"plain text"),
+        [[("a@example.org", "plain text")]],
+    ),
+    (
+        "modoboa/modoboa#944",
+        "in.mbox",
+        _mail("windows-874", "สวัสดีครับ".encode("cp874")),
+        [[("a@example.org", "สวัสดีครับ")]],
+    ),
+    ("ReDASers/PhishBench#138", "in.mbox", _mail('"', _GRUSS.encode()), [[("a@example.org", _GRUSS)]]),
+    ("meh/ruby-mbox#15", "in.mbox", _mail("iso-8859-1", _GRUSS.encode("latin-1")), [[("a@example.org", _GRUSS)]]),
+    (
+        "Belphemur/vue-json-csv#43",
+        "t.csv",
+        "\ufeffsep=;\r\nconversation_id;role;content\r\n1;user;čau\r\n".encode(),
+        [[("user", "čau")]],
+    ),
+    (
+        "javiertelioz/angular2-csv#10",
+        "t.csv",
+        "\ufeffconversation_id\trole\tcontent\n1\tuser\tčau\n".encode("utf-16"),
+        [[("user", "čau")]],
+    ),
+    (
+        "OpenCTI-Platform/connectors#7365",
+        "t.csv",
+        "\ufeffconversation_id,role,content\n1,user,مرحبا بكم\n".encode(),
+        [[("user", "مرحبا بكم")]],
+    ),
+    (
+        "getodk/central#752",
+        "t.csv",
+        f'conversation_id,role,content\n1,user,"{_GRUSS}"\n'.encode("cp1252"),
+        [[("user", _GRUSS)]],
+    ),
+    # separators and boundaries
+    (
+        "Pustur/whatsapp-chat-parser#248",
+        "c.txt",
+        "1/4/23, 7:02\u202fPM - Ann: hi\n1/14/23, 2:51\u202fAM - Ben: yes\n",
+        [[("Ann", "hi"), ("Ben", "yes")]],
+    ),
+    (
+        "Pustur/whatsapp-chat-parser#224",
+        "c.txt",
+        "20/6/2017 8:28 p.\u00a0m. - Ann: hi\n20/6/2017 8:29 p.\u00a0m. - Ben: yes\n",
+        [[("Ann", "hi"), ("Ben", "yes")]],
+    ),
+    (
+        "joweich/chat-miner#42",
+        "c.txt",
+        "[31/12/23, 21:05:59] Ann: hi\n\u200e[31/12/23, 21:06:00] Ben: yes\n",
+        [[("Ann", "hi"), ("Ben", "yes")]],
+    ),
+    (
+        "BryceStevenWilley/visioning_texts#24",
+        "c.txt",
+        "[31/12/2019, 2:14:40 a.m.] Ann: hi\n[31/12/2019, 2:15:40 p.m.] Ben: yes\n",
+        [[("Ann", "hi"), ("Ben", "yes")]],
+    ),
+    (
+        "lucasrodes/whatstk#139",
+        "c.txt",
+        "[12/27/20, 18:51:14] ~ Ann: hi\n[7/18/21, 18:34:07] Ben - French: yes\n",
+        [[("Ann", "hi"), ("Ben - French", "yes")]],
+    ),
+    (
+        "gesiscss/WhatsR#32",
+        "c.txt",
+        "[01-29-2018, 23:33:00] Ann: hi\n[01-29-2018, 23:45:01] Ben: yes\n",
+        [[("Ann", "hi"), ("Ben", "yes")]],
+    ),
+    (
+        "glut23/webvtt-py#46",
+        "a.vtt",
+        f"WEBVTT\n\n{_TIMES} line:79% align:center\n\nthe bridge\nwas open\n",
+        [[("speaker", "the bridge\nwas open")]],
+    ),
+    ("glut23/webvtt-py#2", "a.vtt", "WEBVTT\n\n01:11.913 --> 01:13.346\nhi\n", [[("speaker", "hi")]]),
+    ("glut23/webvtt-py#49", "a.vtt", f"\ufeffWEBVTT\n\n{_TIMES}\nthe last one", [[("speaker", "the last one")]]),
+    ("w3c/webvtt#224", "a.vtt", f"WEBVTT\n{_TIMES}\n\nTest it\n", [[("speaker", "Test it")]]),
+    ("osk/node-webvtt#16", "a.vtt", f"WEBVTT\n\n{_TIMES}\n\n\n00:03.000 --> 00:04.000\nyes\n", [[("speaker", "yes")]]),
+    (
+        "gr8b/zabbix-module-sqlexplorer#18",
+        "t.csv",
+        'conversation_id,role,content\r\n1,user,"a\r\n\r\nb"\r\n',
+        [[("user", "a\r\n\r\nb")]],
+    ),
+    # one bad or accompanying element
+    (
+        "hfaran/slack-export-viewer#186",
+        "d.json",
+        [*_slack(text="", files=[{"name": "a.pdf"}]), *_slack(text="hi")],
+        [[("app", ""), ("app", "hi")]],
+    ),
+    (
+        "rusq/slackdump#222",
+        "d.json",
+        [{"type": "message", "subtype": "bot_message", "text": "hi", "ts": "1700000000.1"}],
+        [[("slack", "hi")]],
+    ),
+    (
+        "ha0xin/chatgpt-multimodal-exporter#8",
+        "conversations.json",
+        _tree(_plain("a", role="user"), _plain("b"), current="gone"),
+        [[("user", "a"), ("assistant", "b")]],
+    ),
+    (
+        "vana-com/personal-server#18",
+        "conversations.json",
+        [
+            {
+                "title": "old",
+                "create_time": 1,
+                "mapping": {
+                    "r": {"id": "r", "parent": None, "message": None},
+                    "a": {"id": "a", "parent": "r", "message": _NODE},
+                },
+            }
+        ],
+        [[("assistant", "Yes.")]],
+    ),
+    (
+        "yetanotherchris/openwebui-importer#17",
+        "conversations.json",
+        [*_claude("one"), {"uuid": "l", "chat_messages": []}],
+        [[("user", "one")]],
+    ),
+    (
+        "comet-ml/opik#3580",
+        "c.json",
+        [
+            {
+                "messages": [
+                    {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "a.png"}}]},
+                    {"role": "assistant", "content": "A cat."},
+                ]
+            }
+        ],
+        [[("user", ""), ("assistant", "A cat.")]],
+    ),
+    (
+        "mlomb/chat-analytics#11",
+        "d.json",
+        _discord(stickers=[{"id": "1", "name": "Hello", "format": "Lottie"}]),
+        [[("ann", "")]],
+    ),
+    ("mlomb/chat-analytics#62", "d.json", _discord(), [[("ann", "")]]),
+    ("miscord/miscord#68", "message_1.json", _meta(("A", "hi"), ("B", "")), [[("B", ""), ("A", "hi")]]),
+]
+
+
+def test_inputs_of_reports_are_read_whole(tmp_path: Path) -> None:
+    wrong = []
+    for number, (report, name, content, expected) in enumerate(REPORTS):
+        path = tmp_path / str(number) / name
+        if isinstance(content, bytes):
+            path.parent.mkdir()
+            path.write_bytes(content)
+        else:
+            write(path, content)
+        try:
+            found: Any = said(path)
+        except ValueError as error:
+            found = str(error)
+        wrong += [(report, found)] if found != expected else []
+    assert not wrong
