@@ -1,11 +1,10 @@
 """The JSON that commands write, as one table of fields, and the JSON Schema that is made of it.
 
-Run: python -m turnlens.cli.json_outputs > docs/commands.schema.json
+The page docs/commands.schema.json is `schemas()`, as JSON.
 """
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 _HIT = "score:number conversation:string turn:integer role:string text:string labels:object time:string?"
@@ -56,7 +55,3 @@ def schemas() -> dict[str, Any]:
         "title": "What turnlens's commands write as JSON",
         "$defs": {command: schema_of(command) for command in OUTPUTS},
     }
-
-
-if __name__ == "__main__":
-    print(json.dumps(schemas(), indent=1))
