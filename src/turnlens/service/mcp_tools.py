@@ -20,7 +20,7 @@ from turnlens.report.summary import read_summary
 from turnlens.service.keys import Key
 from turnlens.service.refusals import Refusal, invalid_request
 from turnlens.service.request_bodies import Fields
-from turnlens.service.routes.search import SearchRequest, search
+from turnlens.service.routes.search import SearchRequest, found
 from turnlens.service.service import Service
 from turnlens.service.stores import OpenStore
 from turnlens.store.records import conversations_of
@@ -109,7 +109,7 @@ def _groups(store: OpenStore, asked: SomeGroups) -> tuple[dict[str, Any], list[d
 
 async def _search(asked: Search, service: Service, store: OpenStore) -> dict[str, Any]:
     """Search messages or conversations by meaning or by words."""
-    return await search(asked, service, store)
+    return dict(from_json(await found(asked, service, store)))
 
 
 _Call = Callable[[Any, Service, OpenStore], Awaitable[dict[str, Any]]]

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from fastapi import Depends
+from fastapi import Depends, Response
 from fastapi import Request as HTTPRequest
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic_core import to_json
 
 from turnlens._utils.vectors import FloatArray
 from turnlens.data.messages import Messages
 from turnlens.encoders.reply_model import ReplyModel, next_speaker
 from turnlens.service.authentication import key_of
 from turnlens.service.refusals import Refusal
-from turnlens.service.request_bodies import EXAMPLE, Conversation, Fields, Request, body_of
+from turnlens.service.request_bodies import EXAMPLE, JSON, Conversation, Fields, Request, body_of
 from turnlens.service.routes.conversations import StoreName, StoreOf
 from turnlens.service.service import Service, ServiceOf, with_contents
+from turnlens.service.stores import OpenStore
 
 _MOST = 1000
 _FEW = 100  # hits, or messages to label, as fast as anything else
@@ -88,8 +89,13 @@ class SearchResponse(BaseModel):
 
 async def search(
     body: Annotated[SearchRequest, Depends(body_of(SearchRequest))], service: ServiceOf, store: StoreOf
-) -> dict[str, Any]:
+) -> Response:
     """Search a store for messages or conversations."""
+    return Response(await found(body, service, store), media_type=JSON)
+
+
+async def found(body: SearchRequest, service: Service, store: OpenStore) -> bytes:
+    """The answer to a search, written by the thread that searches, since hits may have very many labels."""
     reader = store.reader
     settings: dict[str, Any] = {"where": body.where, "limit": body.limit, "offset": body.offset}
     if body.level == "message":
@@ -108,7 +114,15 @@ async def search(
         messages = await service.read_messages(conversation, "messages")
         call = partial(reader.search_conversations, messages, **settings)
     is_long = body.level != "message" or body.limit + body.offset > _FEW
-    return {"results": [asdict(hit) for hit in await service.stores.read(call, is_long)]}
+
+    def answer() -> bytes:
+        return to_json({"results": [_shown(hit) for hit in call()]}, inf_nan_mode="null")
+
+    return await service.stores.read(answer, is_long)
+
+
+def _shown(hit: Any) -> dict[str, Any]:
+    return {name: value for name, value in vars(hit).items() if value is not None}
 
 
 class NextRequest(Request):
@@ -154,7 +168,7 @@ async def next_replies(
     body: Annotated[NextRequest, Depends(body_of(NextRequest))],
     service: ServiceOf,
     store: StoreName = None,
-) -> dict[str, Any]:
+) -> Response:
     """Rank what could be said next, as `turnlens reply` does."""
     model = service.check_model(body.model)
     candidates = body.candidates or []
@@ -175,10 +189,10 @@ async def next_replies(
             limit=body.limit,
             speaker=speaker,
         )
-        replies = [asdict(hit) for hit in await service.stores.read(call, is_long=True)]
+        replies = await service.stores.read(lambda: [_shown(hit) for hit in call()], is_long=True)
     else:
         replies = await _rank(service, body, messages, speaker, read, tokens)
-    return {"model": model.name, "replies": replies}
+    return Response(to_json({"model": model.name, "replies": replies}, inf_nan_mode="null"), media_type=JSON)
 
 
 async def _rank(
