@@ -127,6 +127,10 @@ def test_a_mailed_report_fits_three_pages_and_a_phone(report: Report, tmp_path: 
     page = browser.new_page(viewport={"width": 390, "height": 800})
     page.goto((tmp_path / "long.html").as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    sides = page.locator("h1, td").evaluate_all(
+        "(all) => all.map((e) => e.getBoundingClientRect()).map(({left, right}) => [left, right])"
+    )
+    assert all(left >= 8 and right <= 382 for left, right in sides)  # margins, and no clipped column
     paper = page.pdf(prefer_css_page_size=True)
     page.set_viewport_size({"width": 680, "height": 1000})  # of A4 between its margins
     page.emulate_media(media="print")
