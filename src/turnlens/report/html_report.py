@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from turnlens._utils.files import atomic_path
+from turnlens._utils.text_values import printable
 from turnlens._utils.vectors import BoolArray
 from turnlens.data.personal.redaction import NOT_FOUND
 from turnlens.report.findings import COMPARED, Finding, findings, language_notice
@@ -70,13 +71,13 @@ def write_html_file(report: Report, path: Path, texts: bool = True, period: Peri
     examples = examples if texts else []
     linked = {row["group"] for row in examples}
     names = {row["group"]: row["group_name"] for row in requests}
-    title = escape(report.title)
+    title = _escape(report.title)
     parts = [
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<style>{_STYLE}</style></head><body><main><h1>{title}</h1>",
         f'<p class="muted">{_about(report)}</p>',
-        f'<p class="notice">{escape(notice)}</p>' if notice else "",
+        f'<p class="notice">{_escape(notice)}</p>' if notice else "",
         _sentences(found, names, linked),
         "<h2>What do people ask?</h2>",
         _table(report, requests, rest, period, marked=notice is None),
@@ -103,8 +104,8 @@ def _sentences(found: Sequence[Finding], names: Mapping[int, str], linked: Colle
 
     def piece(part: str | int) -> str:
         if isinstance(part, str):
-            return escape(part)
-        name = f"<b>{escape(names.get(part, f'group {part}'))}</b>"
+            return _escape(part)
+        name = f"<b>{_escape(names.get(part, f'group {part}'))}</b>"
         return f'<a href="#group-{part}">{name}</a>' if part in linked else name
 
     lines = "".join(f"<li>{''.join(map(piece, sentence))}</li>" for sentence in found)
@@ -132,10 +133,10 @@ def _table(
         )
         for row in (*shown, *rest)
     ]
-    head = "".join(f'<th scope="col" class="number">{escape(name)}</th>' for name in header)
+    head = "".join(f'<th scope="col" class="number">{_escape(name)}</th>' for name in header)
     lines = "".join(
-        f'<tr><td>{escape(name)}<span class="muted">{escape(where)}</span></td>'
-        + "".join(f'<td class="number" data-label="{escape(label)}">{cell}</td>' for label, cell in zip(header, cells))
+        f'<tr><td>{_escape(name)}<span class="muted">{_escape(where)}</span></td>'
+        + "".join(f'<td class="number" data-label="{_escape(label)}">{cell}</td>' for label, cell in zip(header, cells))
         + "</tr>"
         for name, where, cells in body
     )
@@ -216,9 +217,14 @@ def _examples(report: Report, row: Mapping[str, Any]) -> str:
     answer = (
         f'<p class="muted">A typical next message: {_short(row["next_message"])}</p>' if row["next_message"] else ""
     )
-    return f'<article id="group-{row["group"]}"><h3>{escape(row["group_name"])}</h3>{quotes}{answer}</article>'
+    return f'<article id="group-{row["group"]}"><h3>{_escape(row["group_name"])}</h3>{quotes}{answer}</article>'
+
+
+def _escape(text: str) -> str:
+    """Return a text for the page, with nothing in it that a browser would obey."""
+    return html.escape(printable(text))
 
 
 def _short(text: str) -> str:
     words = " ".join(text.split())
-    return escape(words if len(words) <= _LONGEST else f"{words[:_LONGEST]} …")
+    return _escape(words if len(words) <= _LONGEST else f"{words[:_LONGEST]} …")
