@@ -66,3 +66,11 @@ def test_names_of_unread_fields_are_redacted(tmp_path: Path, caplog: pytest.LogC
     read_conversations(write(tmp_path / "d.json", _slack(**{"ann@example.org": TEXT})), redact="emails")
     (told,) = [message for message in caplog.messages if message.endswith("which is not read")]
     assert "hold text in `[email]`" in told
+
+
+def test_markup_makes_no_words(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    note = {"id": 1, "author_id": 2, "public": False, "created_at": "2026-01-01T10:00:00Z", "body": "Whoa!"}
+    note["html_body"] = '<div class="pre styled comment" dir="auto">Whoa!<br></div>'
+    (row,) = read(write(tmp_path / "t.json", {"comments": [{**note, "public": True, "body": "A quick test"}, note]}))
+    assert [message["content"] for message in row["messages"]] == ["A quick test", ""]
+    assert not caplog.messages

@@ -60,7 +60,7 @@ class UnreadText:
             everything = "\n".join(read)[:_MOST_LETTERS]
             for message in islice(_messages(parse_value(raw)), _MESSAGES_LOOKED_AT):
                 texts = {path: (text, _letters(text)) for path, text in _texts(message)}
-                long = {path: letters for path, (text, letters) in texts.items() if _has_words(text)}
+                long = {path: own for path, (text, own) in texts.items() if _has_words(_MARKUP.sub(" ", text))}
                 known = [path for path, letters in long.items() if letters in read or letters in everything]
                 # what stands in several fields is read from the outermost
                 self._read.update(sorted(known, key=len)[:1])
