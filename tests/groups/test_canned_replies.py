@@ -4,31 +4,35 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sentence_transformers import SentenceTransformer
+
+import turnlens
+from turnlens.groups.canned_replies import canned_texts
 
 pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 
-from turnlens.groups.canned_replies import canned_among, split_from_canned
-from turnlens.groups.neighbours import nearest
-
-from .clouds import clouds
-
 
 def test_texts_are_canned_where_they_are_most_messages() -> None:
-    free = [f"where is parcel {number}" for number in range(5)]
-    canned = canned_among([*["yes"] * 6, *["no"] * 5, *["maybe"] * 4, *free], least_share=0.01)
-    assert (canned[11:] < 0).all()
-    assert len(set(canned[:6].tolist())) == len(set(canned[6:11].tolist())) == 1 and -1 < canned[0] != canned[6] > -1
-    assert (canned_among([*["yes"] * 6, *free, "a", "b"], least_share=0.01) < 0).all()
+    free = [f"where is parcel {letter}" for letter in "abcde"]
+    texts = [*["yes"] * 6, *["no 1", "no 2"] * 3, *["maybe"] * 4, *free]
+    canned = canned_texts([*texts, *free], np.repeat([0, 1], [len(texts), 5]), least_share=0.01)
+    assert (canned[12:] < 0).all()
+    assert len(set(canned[:6].tolist())) == len(set(canned[6:12].tolist())) == 1 and -1 < canned[0] != canned[6] > -1
+    mostly_free = [*["yes"] * 6, *free, "a", "b"]
+    assert (canned_texts(mostly_free, np.zeros(13, np.int64), least_share=0.01) < 0).all()
 
 
-def test_rare_requests_are_split_from_buttons() -> None:
-    vectors, _, cloud = clouds(3, 20)
-    pressed = np.concatenate([np.arange(40), np.repeat(np.arange(40, 45), 20)])  # of the last cloud, five texts
-    vectors, cloud = vectors[pressed], cloud[pressed]
-    sample = np.concatenate([np.arange(40), np.arange(40, 140, 20)])
-    near = nearest(vectors, vectors[sample], 3)
-    groups = np.where(cloud == 2, 1, cloud)  # the buttons are in the group of the second cloud
-    found = split_from_canned(groups, np.where(cloud == 2, pressed, -1), sample, near)
-    assert len(set(found[cloud == 1].tolist())) == 1 and found[cloud == 1][0] not in found[cloud != 1]
-    assert (found[cloud == 0] == groups[cloud == 0]).all() and (found[cloud == 2] == groups[cloud == 2]).all()
-    assert (split_from_canned(groups, np.full(len(groups), -1), sample, near) == groups).all()
+@pytest.mark.parametrize("text", ["please send a pizza", "please send pizza {}"])
+def test_messages_that_are_all_the_same_are_one_group(tiny_encoder: SentenceTransformer, text: str) -> None:
+    rows = [[{"role": "user", "content": text.format(number)}] for number in range(40)]
+    found = turnlens.cluster(rows, encoder=tiny_encoder)
+    assert [group.size for group in found.groups] == [40] and found.outliers == 0
+    assert found.summary()["kind"].to_pylist()[0] == "request"
+
+
+def test_few_others_are_in_no_group_of_equal_messages(tiny_encoder: SentenceTransformer) -> None:
+    others = ["where is my flight", "hello"]
+    rows = [[{"role": "user", "content": text}] for text in [*["please send a pizza"] * 38, *others]]
+    found = turnlens.cluster(rows, encoder=tiny_encoder)
+    assert [group.size for group in found.groups] == [38]
+    assert found.to_pandas()["group"].isna().tolist() == [False] * 38 + [True] * 2

@@ -124,9 +124,13 @@ def fit_parts(
     for value in np.unique(part[part >= 0]):
         rows = np.flatnonzero(part == value)
         own = neighbours.of(rows).first(settings.neighbours_among(len(rows)))
-        near = replace(own, rows=np.searchsorted(rows, own.rows))
+        stock = None if canned is None else canned[rows]
         asked = [requests[1][row] for row in rows.tolist()] if requests is not None and value == requests[0] else None
-        fitted = fit_groups(vectors[rows], near, settings, None if canned is None else canned[rows], asked)
+        if stock is not None and (len(rows) < 2 or not np.isin(own.rows, rows).all()):  # too few but canned texts
+            fitted = Fitted(by_size(stock), np.arange(len(np.unique(stock))))
+        else:
+            near = replace(own, rows=np.searchsorted(rows, own.rows))
+            fitted = fit_groups(vectors[rows], near, settings, stock, asked)
         fine[rows] = np.where(fitted.fine >= 0, fitted.fine + len(coarse), -1)
         coarse = np.append(coarse, fitted.coarse + coarse.max(initial=-1) + 1)
     return Fitted(fine, coarse)

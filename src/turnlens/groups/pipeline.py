@@ -27,7 +27,7 @@ class Parts:
         part: The part of each text (n,).
         salts: A number for each part, which tells the same text in two parts apart, uint64 (parts,).
         requests: The part that holds requests alone; ``None`` if none does.
-        canned: The canned reply that each text is, each of which is a group; -1 for none (n,).
+        canned: The canned text that each is, each of which is a group; -1 for none (n,).
     """
 
     part: IntArray
@@ -93,20 +93,21 @@ def group_vectors(
     plain = keys_of(texts, settings.seed)
     keys = plain ^ parts.salts[part]
     sample = sample_rows(keys, settings.sample, usable)
-    if len(sample) < 2:
+    if not len(sample) or (len(sample) < 2 and parts.canned.max() < 0):
         return _nothing(len(texts))
     sizes = np.bincount(part[sample], minlength=int(part.max()) + 1)
     largest = int(sizes.max())
     count = max(1, min(settings.neighbours_among(largest), largest - 1))
     neighbours = known or nearest_within(vectors, sample, part, count, advance)
-    has_groups = sizes > count  # a smaller part has too few neighbours of its own
+    # A smaller part has too few neighbours of its own: only canned texts are groups there.
+    has_groups = sizes > max(count, settings.neighbours_among(0))
     from turnlens.groups.model_updates import update_model  # takes a second to load
 
     model = update_model(
         keys[sample],
         np.array(vectors[sample], np.float32),
         neighbours.of(sample),
-        np.where(has_groups[part], part, -1)[sample],
+        np.where(has_groups[part] | (parts.canned >= 0), part, -1)[sample],
         settings,
         former,
         parts.canned[sample],
@@ -125,7 +126,8 @@ def group_vectors(
     own = np.append(model.fine, -1)[copy_of]
     own[sample] = model.fine  # others may have the same vector
     groups = np.where(_is_decided(own, copy_of, parts.canned, model), own, groups)
-    return Grouping(sample, neighbours, model, np.where(usable & has_groups[part], groups, -1))
+    may_be = usable & (has_groups[part] | (parts.canned >= 0))
+    return Grouping(sample, neighbours, model, np.where(may_be, groups, -1))
 
 
 def _is_decided(own: IntArray, copy_of: IntArray, canned: IntArray, model: GroupModel) -> BoolArray:

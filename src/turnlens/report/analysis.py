@@ -15,7 +15,7 @@ from turnlens.encoders.context_projection import (
     fit_context_projection,
 )
 from turnlens.groups.answer_guess import AnsweredVectors, AnswerGuess, answers_to, fit_answer_guess
-from turnlens.groups.canned_replies import canned_replies
+from turnlens.groups.canned_replies import canned_texts
 from turnlens.groups.group_model import ASKED, KINDS, Basis, GroupModel, GroupModels, Kind
 from turnlens.groups.group_settings import GroupSettings
 from turnlens.groups.map_layout import layout, place, scaled
@@ -59,20 +59,22 @@ def analyse(
     """
     corpus = without_boilerplate(corpus, boilerplate)
     # With the messages before it, the same text may mean different things: it is not canned, and needs no answer.
-    canned = answer = None
+    canned, answer = np.full(len(corpus.texts), -1), None
     if not settings.history:
-        canned = canned_replies(corpus.texts, speakers.part, speakers.answering, settings.least_share)
+        canned = canned_texts(corpus.texts, speakers.part, settings.least_share)
         answer = _answers(corpus, speakers, canned)
     context, guess = _learned(corpus, speakers, settings, answer, models)
     vectors = _projected(corpus, context)
     asked = models.get(ASKED)
     if former is None:
-        is_request, asked = requests_of(corpus, vectors["message"], speakers, settings, asked)
+        is_request, asked = requests_of(corpus, vectors["message"], speakers, settings, canned, asked)
         numbers = signals(corpus, vectors["message"], speakers.asks, is_request)
     else:
         is_request = former.messages["request"]
         numbers = {name: former.numbers[name] for name in SIGNALS if name in former.numbers}
     speakers = speakers.with_requests(is_request)
+    if guess is not None:  # the same text may mean different things if its answers differ
+        canned = np.where(speakers.asks, -1, canned)
     if settings.history:
         vectors["message"] = in_history(vectors["message"], corpus)
     elif context is not None and answer is not None and guess is not None:

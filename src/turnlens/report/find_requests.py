@@ -12,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 
 from turnlens._utils.vectors import BoolArray, IntArray, Vectors
-from turnlens.groups.canned_replies import canned_among, split_from_canned
 from turnlens.groups.group_model import GroupModel
 from turnlens.groups.group_settings import GroupSettings
 from turnlens.groups.model_updates import update_model
@@ -32,7 +31,12 @@ _COMES_FIRST = 0.5
 
 
 def requests_of(
-    corpus: Corpus, vectors: Vectors, speakers: Speakers, settings: GroupSettings, former: GroupModel | None = None
+    corpus: Corpus,
+    vectors: Vectors,
+    speakers: Speakers,
+    settings: GroupSettings,
+    canned: IntArray,
+    former: GroupModel | None = None,
 ) -> tuple[BoolArray, GroupModel | None]:
     """Find the messages that are requests (n,); none if nobody is known to ask, or too few differ.
 
@@ -43,6 +47,7 @@ def requests_of(
         vectors: The vectors of messages that are grouped, of length 1 (n, dim).
         speakers: The asker.
         settings: The settings of the groups; these are as fine as the data suggest.
+        canned: The canned text that each message is, each of which is a group; -1 for none (n,).
         former: The groups of all messages of the asker before the data grew.
     """
     is_request = np.zeros(len(corpus.texts), bool)
@@ -57,11 +62,14 @@ def requests_of(
     near = nearest(vectors, fitted, settings.neighbours_among(len(sample)), members=rows)
     among = near.of(sample)
     medium, one_part = replace(settings, granularity="medium"), np.zeros(len(sample), np.int64)
-    model = update_model(keys[sample], fitted, among, one_part, medium, former)
+    stock = canned[rows[sample]]
+    model = update_model(keys[sample], fitted, among, one_part, medium, former, stock)
     groups = np.full(len(is_request), -1, np.int64)
     groups[rows] = vote(near, model.fine, outlier_cosine(among.cosines[:, 0]))
-    texts = [corpus.texts[row] for row in rows.tolist()]
-    groups[rows] = split_from_canned(groups[rows], canned_among(texts, settings.least_share), sample, near)
+    of = dict(zip(stock.tolist(), model.fine.tolist()))
+    groups[rows] = [
+        of.get(text, id) if text >= 0 else id for text, id in zip(canned[rows].tolist(), groups[rows].tolist())
+    ]
     left = rows[~np.isin(groups[rows], list(moves_among(groups, corpus, speakers)))]
     first = left[np.unique(corpus.conversation[left], return_index=True)[1]]
     if len({corpus.texts[row] for row in first.tolist()}) >= _LEAST:

@@ -73,11 +73,6 @@ class Speakers:
         return np.isin(self.part, own)
 
     @property
-    def answering(self) -> list[int]:
-        """The parts of roles that do not ask."""
-        return [number for number, part in enumerate(self.parts) if part.role not in (None, self.asker)]
-
-    @property
     def requests(self) -> int | None:
         """The part that holds requests alone; ``None`` if none does."""
         return next((number for number, part in enumerate(self.parts) if part.opening), None)
@@ -95,9 +90,8 @@ class Speakers:
         salts = np.append(self.salts, np.uint64(_salt_of(requests)))
         return replace(self, parts=[*self.parts, requests], part=part, salts=salts)
 
-    def grouped(self, canned: IntArray | None = None) -> Parts:
-        """Return the parts as the pipeline of groups takes them, with the canned reply of each message (n,)."""
-        canned = np.full(len(self.part), -1) if canned is None else canned
+    def grouped(self, canned: IntArray) -> Parts:
+        """Return the parts as the pipeline of groups takes them, with the canned text of each message (n,)."""
         return Parts(self.part, self.salts, self.requests, canned)
 
 
