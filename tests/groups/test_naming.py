@@ -11,11 +11,12 @@ import pytest
 
 from tests.groups.clouds import clouds
 from turnlens._utils.vectors import unit_vectors
+from turnlens.groups.courtesies import courtesy_name
 from turnlens.groups.group_members import tightness
 from turnlens.groups.group_model import StoredGroup
 from turnlens.groups.naming import name_sentences
 from turnlens.groups.naming_endpoint import Endpoint
-from turnlens.groups.phrases import distinct_names, keyword_name, name_phrases, told_apart
+from turnlens.groups.phrases import distinct_names, keyword_name, name_phrases, told_apart, without_placeholders
 
 
 def test_phrases_are_of_one_group_only() -> None:
@@ -160,6 +161,31 @@ def test_rare_words_name_a_group_only_last() -> None:
 def test_a_greeting_names_the_group_of_greetings() -> None:
     texts = ["hello", "Hello to you all"] * 4 + ["pay my bill"] * 6 + ["Hello, pay my bill"] * 2
     assert sentences(texts, [0] * 8 + [1] * 8) == ["Hello to you all", "Pay my bill"]
+
+
+def test_names_are_whole_sentences_without_handles_and_signatures() -> None:
+    own = [f"@AcmeHelp Thanks for reaching to Acme on {where} ^JS" for where in ["here"] * 20] + [
+        "Thanks",
+        "thanks!",
+    ] * 9
+    others = ["where is my bag"] * 9
+    texts = [without_placeholders(text) for text in own + others]
+    assert sentences(texts, [0] * 38 + [1] * 9)[0] == "Thanks for reaching to Acme on here"
+    phrases = name_phrases(texts, np.repeat([0, 1], [38, 9]))
+    assert not any("acmehelp" in phrase or "js" in phrase.split() for phrase in phrases[0])
+    assert without_placeholders("write to ann@acme.org *now* 5 ^ 2") == "write to ann@acme.org *now* 5 ^ 2"
+
+
+def test_a_sentence_that_most_share_names_their_group() -> None:
+    shared = "We are here. You can follow us"
+    texts = [shared] * 26 + ["aaaa 5"] + ["you are here, we can follow us"] * 27
+    assert sentences(texts, [0] * 27 + [1] * 27)[0].startswith("We are here")
+
+
+def test_groups_without_a_matter_say_so() -> None:
+    assert courtesy_name(["Thanks!", "thank you so much", "bye", "where is it"]) == "thanks and goodbyes"
+    assert courtesy_name(["hi", "Hello there @acme"]) == "greetings"
+    assert courtesy_name(["hi", "where is it"]) == ""
 
 
 def test_chinese_sentences_are_cut_at_their_own_punctuation() -> None:

@@ -39,6 +39,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _CLAUSE_END = re.compile(r"(?<=[,;:])\s+|(?<=[，；：、])|\s+[-–—]+\s+")
 _PUNCTUATION = re.compile(r"[^\w\s'’-]+|\n")
 _MARKS = re.compile(r"\s*([,.!?;:…])(?:\s*\1)*")  # the same one, perhaps several times
+_ASIDE_END = re.compile(r"\s*[^\w\s'’]")
 _LONG_NUMBER = re.compile(r"\b\d{5,}\b")  # of somebody's telephone or order
 _QUOTED = re.compile(r"[“„«‹\"]([^“”„«»‹›\"]*)[“”»›\"]?")
 _LOOSE = " ,;:，；：、-–—"
@@ -106,6 +107,7 @@ def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) 
     kept = {word for word, weight in telling.items() if weight >= strongest[0] / 2}
     usual = _USUAL * words.sizes[group]
     shared = min(_SHARED, words.sizes[group])  # a macro's words may be in no other text
+    said: Counter[str] = Counter()
     best, highest = "", -np.inf
     for text, cosine in zip(texts, cosines.tolist()):
         for clause in _clauses(text):
@@ -113,6 +115,7 @@ def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) 
             tokens = tokens_of(shown)
             if not tokens:
                 continue
+            said[shown] += not any(word[0].isdigit() for word in tokens)
             told = sum(telling.get(word, 0) for word in set(tokens)) / max(sum(strongest), 1e-9)
             common = [0 if word[0].isdigit() else min(1, words.within[group][word] / usual) for word in tokens]
             rare = 1 - sum(common) / len(common)
@@ -123,6 +126,9 @@ def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) 
             score = typical - _PRIVATE * private - clause.costs - 2 * max(0, _width(shown) / _WIDEST - 1)
             if score > highest:
                 best, highest = shown if typical >= _LEAST else "", score
+    if not best and said:  # what most say word for word is typical, whatever its words
+        most = max(said, key=lambda clause: (said[clause], len(clause)))
+        best = most if said[most] >= max(_SHARED, len(texts) / 2) else ""
     return _cut(_tidy(best))
 
 
@@ -180,7 +186,7 @@ def _clauses(text: str) -> Iterator[_Clause]:
     for first, (start, _, begins, _) in enumerate(spans):
         for last in range(first, len(spans)):
             _, end, _, ends = spans[last]
-            piece = " ".join(text[start:end].strip(_LOOSE).lstrip(_CLOSING).split())
+            piece = " ".join(text[start:end].strip(_LOOSE + GAP).lstrip(_CLOSING).split())
             if last > first and _width(piece) > _WIDEST:
                 break
             before = 0.0 if first == 0 else _CUT["sentence" if begins else "clause"]
@@ -189,10 +195,12 @@ def _clauses(text: str) -> Iterator[_Clause]:
 
 
 def _without_asides(text: str, asides: frozenset[str]) -> str:
-    """Remove greetings and the like from the beginning of a text, if at least two words are left."""
+    """Remove greetings and the like that stand apart at the beginning of a text, if at least two words are left."""
     while True:
         first = TOKEN.search(text)
         if first is None or first[0].lower() not in asides or len(tokens_of(text)) < 3:
+            return text
+        if _ASIDE_END.match(text, first.end()) is None:  # part of a sentence, which would be nobody's
             return text
         text = text[first.end() :].lstrip(_LOOSE + ".!?。！？")
 

@@ -18,10 +18,12 @@ import numpy as np
 
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
 
-# What stands in for personal data, in the notation of this and other programs, and addresses of pages.
+# What stands in for personal data, in the notation of this and other programs; addresses of pages; handles of accounts
+# (`@name`), and the signatures of those who answer for a company at the end of a line (`^JS`, `*MS`).
 PLACEHOLDER = re.compile(
     r"\[[A-Z][A-Z0-9_ -]*\]|\[(?:email|phone|card|iban|url|ip|name)\]|<[A-Z][A-Z0-9_ ]*>|__[a-z]+(?:_[a-z]+)*__"
     r"|\{\{[^{}\n]{1,40}\}\}|\b[Xx]{3,}(?:[-/ ][Xx]{2,})*\b|\*{3,}|(?:https?://|www\.)\S+"
+    r"|(?<![\w.@/])@\w{2,30}|(?<!\S)[\^*][A-Z][A-Za-z]{0,11}(?=\s*(?:$|\n|https?:))"
 )
 GAP = "\ufffc"  # stands for what was taken out of a sentence
 _CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"

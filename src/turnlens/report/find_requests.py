@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from turnlens._utils.vectors import BoolArray, IntArray, Vectors
+from turnlens.groups.courtesies import courtesy_name, is_courtesy
 from turnlens.groups.group_model import GroupModel
 from turnlens.groups.group_settings import GroupSettings
 from turnlens.groups.model_updates import update_model
@@ -70,7 +71,8 @@ def requests_of(
     groups[rows] = [
         of.get(text, id) if text >= 0 else id for text, id in zip(canned[rows].tolist(), groups[rows].tolist())
     ]
-    left = rows[~np.isin(groups[rows], list(moves_among(groups, corpus, speakers)))]
+    says_more = np.fromiter((not is_courtesy(corpus.texts[row]) for row in rows.tolist()), bool, len(rows))
+    left = rows[~np.isin(groups[rows], list(moves_among(groups, corpus, speakers))) & says_more]
     first = left[np.unique(corpus.conversation[left], return_index=True)[1]]
     if len({corpus.texts[row] for row in first.tolist()}) >= _LEAST:
         is_request[first] = True
@@ -113,7 +115,9 @@ def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int
         rarely_opens = first[rows].mean() < _OPENS * first[everything].mean()
         same = len({corpus.texts[row] for row in rows.tolist()}) < _VARIED * len(rows)
         before_more = same and np.median(lengths[rows]) < _NEXT * np.median(following[rows])
-        if not is_all and (length < _SHORTER or (rarely_opens and closes) or before_more):
+        if courtesy_name([corpus.texts[row] for row in rows.tolist()]) or (
+            not is_all and (length < _SHORTER or (rarely_opens and closes) or before_more)
+        ):
             moves.add(id)
         elif speakers.asker is not None and part.role == speakers.asker:
             asked.append(id)

@@ -10,10 +10,13 @@ from functools import lru_cache
 import numpy as np
 
 from turnlens._utils.vectors import IntArray
+from turnlens.data.personal.person_names import holds_names, names_finder
+from turnlens.groups.courtesies import courtesy_name
 from turnlens.groups.group_members import TIGHT, Members, tightness
 from turnlens.groups.group_model import GroupModel, Kind
 from turnlens.groups.naming import name_sentences
 from turnlens.groups.phrases import (
+    GAP,
     distinct_names,
     keyword_name,
     name_phrases,
@@ -47,17 +50,22 @@ def describe_groups(
 ) -> dict[int, Description]:
     """The content of each group, in the sample, by id. Conversations are named by their requests."""
     described: dict[int, Description] = {}
+    without_persons = _remover_of_persons(corpus)
     counted = lru_cache(1)(phrases_in)  # coarse and fine groups of messages have the same texts
     for ids in levels:
         rows = grouping.sample if kind == "message" else _few_of_each(grouping.sample, ids)
         whole = (corpus.texts[row] if kind == "message" else _whole(corpus, row, speakers.asker) for row in rows)
-        texts = [without_placeholders(text) for text in whole]
+        texts = [without_persons(without_placeholders(text)) for text in whole]
         messages = rows if kind == "message" else _requests(corpus, speakers, rows)
         values = np.unique(ids[rows][ids[rows] >= 0])
         labels = np.where(ids[rows] >= 0, np.searchsorted(values, ids[rows]), -1)
         vectors = np.array(corpus.vectors[messages], np.float32)
         nameless = np.asarray([not grouping.model.groups[id].name for id in values.tolist()], bool)
-        named_by = texts if kind == "message" else [without_placeholders(corpus.texts[row]) for row in messages]
+        named_by = (
+            texts
+            if kind == "message"
+            else [without_persons(without_placeholders(corpus.texts[row])) for row in messages]
+        )
         parts = _parts_of(labels, speakers.part[rows] if kind == "message" else np.zeros(len(rows), np.int64))
         phrases = name_phrases(texts, labels, parts, vectors=vectors, counted=counted)
         is_topic = (parts == speakers.requests) | (kind == "conversation")
@@ -66,9 +74,27 @@ def describe_groups(
         names = name_sentences(named_by, vectors, labels, nameless & ~loose)  # the others keep their names
         for group in np.flatnonzero(nameless & loose).tolist():
             names[group] = keyword_name(phrases[group], [texts[row] for row in np.flatnonzero(labels == group)])
+        for group in np.flatnonzero(nameless).tolist():
+            names[group] = courtesy_name([texts[row] for row in np.flatnonzero(labels == group)]) or names[group]
         for id, own, name in zip(values.tolist(), phrases, names):
             described[id] = Description(tuple(own), name)
     return described
+
+
+def _remover_of_persons(corpus: Corpus) -> Callable[[str], str]:
+    """Return what takes the names of persons out of a text, as labels such as ``agent`` list them."""
+    labels = {**corpus.message_labels, **corpus.conversation_labels}
+    persons = {value for name, label in labels.items() if holds_names(name, label.values) for value in label.values}
+    if not persons:
+        return lambda text: text
+    find = names_finder(persons)
+
+    def remove(text: str) -> str:
+        for start, end in reversed(list(find(text))):
+            text = f"{text[:start]}{GAP}{text[end:]}"
+        return text
+
+    return remove
 
 
 def _parts_of(labels: IntArray, part: IntArray) -> IntArray:

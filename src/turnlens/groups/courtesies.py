@@ -1,0 +1,47 @@
+"""Courtesies: messages of greetings, thanks and goodbyes alone, which ask for nothing.
+
+The order of messages tells courtesies in any language where there are conversations. Where each text stands by itself,
+words must: a courtesy has one of the first and none but these and the fillers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from turnlens.groups.naming import tokens_of
+from turnlens.groups.phrases import without_placeholders
+
+_GREETING_WORDS = (
+    "hi hello hey hiya howdy greetings morning afternoon evening hallo servus bonjour salut hola buenas ciao olá "
+    "你好 您好"
+)
+_THANKING_WORDS = (
+    "thank thanks thankyou thx tks ty cheers appreciate appreciated bye goodbye danke dankeschön tschüss merci "
+    "gracias adiós grazie arrivederci obrigado obrigada bedankt dank 谢谢 再见"
+)
+_FILLING_WORDS = (
+    "you u so very much a lot many again for your the all help good great nice have day night weekend ok okay there to "
+    "and everyone team it that's that is i we really kindly dear sir madam of me now then too well vielen muchas mille "
+    "beaucoup schönen guten tag buenos días"
+)
+_GREETINGS, _THANKS = frozenset(_GREETING_WORDS.split()), frozenset(_THANKING_WORDS.split())
+_ALL = _GREETINGS | _THANKS | frozenset(_FILLING_WORDS.split())
+
+
+def is_courtesy(text: str) -> bool:
+    """Return true if a text is nothing but greetings, thanks and goodbyes.
+
+    >>> [is_courtesy(text) for text in ("Hi there!", "Thanks a lot ^JS", "Thanks, but where is my parcel?")]
+    [True, True, False]
+    """
+    words = {token for token in tokens_of(without_placeholders(text)) if not token[0].isdigit()}
+    return bool(words & (_GREETINGS | _THANKS)) and words <= _ALL
+
+
+def courtesy_name(texts: Sequence[str]) -> str:
+    """A name for a group of which more than half are courtesies; empty if fewer are."""
+    words = [set(tokens_of(text)) for text in texts if is_courtesy(text)]
+    if 2 * len(words) <= len(texts):
+        return ""
+    greetings = sum(bool(own & _GREETINGS) and not own & _THANKS for own in words)
+    return "greetings" if 2 * greetings > len(words) else "thanks and goodbyes"
