@@ -7,7 +7,9 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 import turnlens
-from turnlens.groups.canned_replies import canned_texts
+from tests.groups.clouds import clouds
+from turnlens.groups.canned_replies import canned_texts, split_from_canned
+from turnlens.groups.neighbours import nearest
 
 pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 
@@ -36,3 +38,16 @@ def test_few_others_are_in_no_group_of_equal_messages(tiny_encoder: SentenceTran
     found = turnlens.cluster(rows, encoder=tiny_encoder)
     assert [group.size for group in found.groups] == [38]
     assert found.to_pandas()["group"].isna().tolist() == [False] * 38 + [True] * 2
+
+
+def test_rare_requests_are_split_from_buttons() -> None:
+    vectors, _, cloud = clouds(3, 20)
+    pressed = np.concatenate([np.arange(40), np.repeat(np.arange(40, 45), 20)])  # of the last cloud, five texts
+    vectors, cloud = vectors[pressed], cloud[pressed]
+    sample = np.concatenate([np.arange(40), np.arange(40, 140, 20)])
+    near = nearest(vectors, vectors[sample], 3)
+    groups = np.where(cloud == 2, 1, cloud)  # the buttons are in the group of the second cloud
+    found = split_from_canned(groups, np.where(cloud == 2, pressed, -1), sample, near)
+    assert len(set(found[cloud == 1].tolist())) == 1 and found[cloud == 1][0] not in found[cloud != 1]
+    assert (found[cloud == 0] == groups[cloud == 0]).all() and (found[cloud == 2] == groups[cloud == 2]).all()
+    assert (split_from_canned(groups, np.full(len(groups), -1), sample, near) == groups).all()

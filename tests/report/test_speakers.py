@@ -192,7 +192,7 @@ def test_conversations_have_no_role(rows: list[dict[str, Any]], tiny_encoder: Se
 @pytest.mark.parametrize(("then", "moves"), [("please change the day of my flight", {0}), ("card 1", set())])
 def test_repeated_texts_before_longer_ones_are_no_requests(then: str, moves: set[int]) -> None:
     spoken = corpus(*["user agent user user"] * 20)
-    texts = [text for number in range(20) for text in ("a good morning", "yes", f"{then}, {number}", "many thanks")]
+    texts = [text for number in range(20) for text in ("a small matter", "yes", f"{then}, {number}", "many thanks")]
     spoken = replace(spoken, texts=texts)
     groups = np.tile([0, -1, 1, 2], 20)
     assert moves_among(groups, spoken, speakers_of(spoken)) & {0} == moves

@@ -12,26 +12,47 @@ from collections.abc import Sequence
 import numpy as np
 
 from turnlens._utils.vectors import IntArray
+from turnlens.groups.neighbours import Neighbours
 
 _LEAST = 5  # messages with a canned text …
 _MOST = 0.5  # … which are at least so many of all messages of a role
 _NUMBER = re.compile(r"\d+")
 
 
-def canned_texts(texts: Sequence[str], part: IntArray, least_share: float) -> IntArray:
+def canned_texts(texts: Sequence[str], part: IntArray, least_share: float, numbers: bool = False) -> IntArray:
     """Return the canned text that each message is, -1 for none (n,).
 
     Args:
         texts: The messages (n).
         part: The part of each, such as its role (n,).
         least_share: The least share of its part's messages that a canned text is.
+        numbers: Texts with other numbers are others.
     """
     canned = np.full(len(texts), -1, np.int64)
+    texts = texts if numbers else [_NUMBER.sub("0", text) for text in texts]
     for value in np.unique(part):
         rows = np.flatnonzero(part == value)
-        plain = np.asarray([_NUMBER.sub("0", texts[row]).strip() for row in rows.tolist()], object)
+        plain = np.asarray([texts[row].strip() for row in rows.tolist()], object)
         _, place, counts = np.unique(plain, return_inverse=True, return_counts=True)
         is_canned = (counts >= max(_LEAST, least_share * len(rows)))[place] & (plain != "")
         if is_canned.sum() >= _MOST * len(rows):
             canned[rows] = np.where(is_canned, place + canned.max(initial=-1) + 1, -1)
     return canned
+
+
+def split_from_canned(groups: IntArray, canned: IntArray, sample: IntArray, near: Neighbours) -> IntArray:
+    """Split messages that are like no canned text from the group of those that are (n,).
+
+    The buttons of a bot may be most of what a role writes. These are few texts, which share a group with a request
+    that is rare, and are most of its messages.
+
+    Args:
+        groups: The group of each message, -1 for none (n,).
+        canned: The canned text of each, -1 for none (n,).
+        sample: The messages that groups were fitted to (s,).
+        near: The neighbours of each message among them.
+    """
+    is_canned = canned >= 0
+    like_none = ~is_canned & ~is_canned[sample][near.rows].any(1)
+    apart = like_none & (groups >= 0) & np.isin(groups, groups[is_canned])
+    return np.where(apart, groups + groups.max(initial=-1) + 1, groups)

@@ -67,7 +67,7 @@ def analyse(
     vectors = _projected(corpus, context)
     asked = models.get(ASKED)
     if former is None:
-        is_request, asked = requests_of(corpus, vectors["message"], speakers, settings, canned, asked)
+        is_request, asked = requests_of(corpus, vectors["message"], speakers, settings, asked)
         numbers = signals(corpus, vectors["message"], speakers.asks, is_request)
     else:
         is_request = former.messages["request"]

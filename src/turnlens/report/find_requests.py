@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from turnlens._utils.vectors import BoolArray, IntArray, Vectors
+from turnlens.groups.canned_replies import canned_texts, split_from_canned
 from turnlens.groups.courtesies import courtesy_name, is_courtesy
 from turnlens.groups.group_model import GroupModel
 from turnlens.groups.group_settings import GroupSettings
@@ -36,7 +37,6 @@ def requests_of(
     vectors: Vectors,
     speakers: Speakers,
     settings: GroupSettings,
-    canned: IntArray,
     former: GroupModel | None = None,
 ) -> tuple[BoolArray, GroupModel | None]:
     """Find the messages that are requests (n,); none if nobody is known to ask, or too few differ.
@@ -48,7 +48,6 @@ def requests_of(
         vectors: The vectors of messages that are grouped, of length 1 (n, dim).
         speakers: The asker.
         settings: The settings of the groups; these are as fine as the data suggest.
-        canned: The canned text that each message is, each of which is a group; -1 for none (n,).
         former: The groups of all messages of the asker before the data grew.
     """
     is_request = np.zeros(len(corpus.texts), bool)
@@ -63,14 +62,12 @@ def requests_of(
     near = nearest(vectors, fitted, settings.neighbours_among(len(sample)), members=rows)
     among = near.of(sample)
     medium, one_part = replace(settings, granularity="medium"), np.zeros(len(sample), np.int64)
-    stock = canned[rows[sample]]
-    model = update_model(keys[sample], fitted, among, one_part, medium, former, stock)
+    model = update_model(keys[sample], fitted, among, one_part, medium, former)
     groups = np.full(len(is_request), -1, np.int64)
     groups[rows] = vote(near, model.fine, outlier_cosine(among.cosines[:, 0]))
-    of = dict(zip(stock.tolist(), model.fine.tolist()))
-    groups[rows] = [
-        of.get(text, id) if text >= 0 else id for text, id in zip(canned[rows].tolist(), groups[rows].tolist())
-    ]
+    said = [corpus.texts[row] for row in rows.tolist()]
+    stock = canned_texts(said, np.zeros(len(rows), np.int64), settings.least_share, numbers=True)
+    groups[rows] = split_from_canned(groups[rows], stock, sample, near)
     says_more = np.fromiter((not is_courtesy(corpus.texts[row]) for row in rows.tolist()), bool, len(rows))
     left = rows[~np.isin(groups[rows], list(moves_among(groups, corpus, speakers))) & says_more]
     first = left[np.unique(corpus.conversation[left], return_index=True)[1]]
