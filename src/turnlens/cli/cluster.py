@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from turnlens.groups.naming_endpoint import Endpoint
     from turnlens.report import Groups
+    from turnlens.report.report import Group
 
 
 _SHOWN = 15
@@ -120,20 +121,34 @@ def _endpoint(url: str | None, model: str | None) -> Endpoint | None:
 
 
 def _print(groups: Groups) -> None:
-    """Print the largest groups of each role, of the one who asks first."""
-    asker = groups.report.speakers.asker
-    parts = dict.fromkeys((group.role, group.opening) for group in groups.groups)
-    for role, opening in sorted(parts, key=lambda part: (part[0] != asker, not part[1])):
-        of_part = [group for group in groups.groups if (group.role, group.opening) == (role, opening)]
+    """Print the largest groups of each role with their shares of conversations, requests first."""
+    if groups.level == "conversation":
+        _print_part([(group.share, group) for group in groups.groups])
+        note(f"{100 * groups.outliers:5.1f} %  in no group")
+        return
+    rows = groups.summary().to_pylist()
+    named = {group.id: group for group in groups.groups}
+    parts = dict.fromkeys((row["kind"], row["role"]) for row in rows)
+    note("Shares are of the conversations in which the role speaks")
+    for kind, role in parts:
+        own = [row for row in rows if (row["kind"], row["role"]) == (kind, role)]
+        if kind == "no request":
+            note(f"{100 * own[0]['share']:5.1f} %  of {role}'s conversations in no group of requests")
+            continue
         if len(parts) > 1:
-            note(f"{role or 'several roles'}{', requests' if opening else ''}:")
-        for group in of_part[:_SHOWN]:
-            further = [phrase for phrase in group.phrases if phrase not in group.name.split(" · ")]
-            keywords = f" – {', '.join(further[:3])}" if further else ""
-            note(f"{100 * group.share:5.1f} %  {group.name}{' (new)' if group.new else ''}{keywords}")
-        if len(of_part) > _SHOWN:
-            note(f"         and {len(of_part) - _SHOWN} more")
-    note(f"{100 * groups.outliers:5.1f} %  in no group")
+            note(f"{role or 'several roles'}, {kind}:")
+        _print_part([(row["share"], named[row["group"]]) for row in own])
+    if all(kind != "no request" for kind, _ in parts):
+        note(f"{100 * groups.outliers:5.1f} %  of messages in no group")
+
+
+def _print_part(groups: Sequence[tuple[float, Group]]) -> None:
+    for share, group in groups[:_SHOWN]:
+        further = [phrase for phrase in group.phrases if phrase not in group.name.split(" · ")]
+        keywords = f" – {', '.join(further[:3])}" if further else ""
+        note(f"{100 * share:5.1f} %  {group.name}{' (new)' if group.new else ''}{keywords}")
+    if len(groups) > _SHOWN:
+        note(f"         and {len(groups) - _SHOWN} more")
 
 
 @reads_conversations
