@@ -20,11 +20,13 @@ import argparse
 import asyncio
 import itertools
 import random
+import shutil
 import sys
 import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import httpx2
 import numpy as np
@@ -248,32 +250,35 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60, help="of each attack")
     parser.add_argument("--attacks", default=",".join(table))
     parser.add_argument("--model")
-    parser.add_argument("--quick", action="store_true", help="five seconds of each")
+    parser.add_argument("--quick", action="store_true", help="three seconds of each")
     parser.add_argument("--files", nargs="*", metavar="NAME", help="attacks by files; all, or those with these words")
     options = parser.parse_args()
     if options.files is not None:
         return file_attacks.run(options.files)
     random.seed(0)
     rows = [dict(row) for row in turnlens.sample_conversations(50 if options.quick else 300, seed=0)]
-    failed = [name for name in options.attacks.split(",") if not withstood(name, table[name], rows, options)]
+    with tempfile.TemporaryDirectory() as folder:
+        store = ConversationStore.create(f"{folder}/talks", rows, encoder=options.model)
+        turnlens.cluster(store)
+        names = options.attacks.split(",")
+        failed = [name for name in names if not withstood(name, table[name], rows, store.path, options)]
     print(f"not withstood: {', '.join(failed)}" if failed else "all withstood")
     return int(bool(failed))
 
 
-def withstood(name: str, attack: Attack, rows: list[dict], options: argparse.Namespace) -> bool:
+def withstood(name: str, attack: Attack, rows: list[dict], store: Path, options: argparse.Namespace) -> bool:
     """Print how a service of its own bears an attack, and say whether it did."""
     texts = [message["content"] for row in rows for message in row["messages"]]
     large = [{"role": "user", "content": "again " * 580}] * (2000 if name in ("unread answers", "mcp") else 2)
     told = Told()
     with tempfile.TemporaryDirectory() as folder:
-        store = ConversationStore.create(f"{folder}/talks", rows, encoder=options.model)
-        turnlens.cluster(store)
+        shutil.copytree(store, f"{folder}/talks")
         with server("--store", f"{folder}/talks") as (url, process):
             wait_until_loaded(url)
             body = {"conversations": [{"id": _LARGE, "messages": large}]}
             httpx2.post(f"{url}/v1/conversations", json=body, timeout=600).raise_for_status()
             before = process.memory_info().rss / 1e9
-            seconds = 5 if options.quick else options.seconds
+            seconds = 3 if options.quick else options.seconds
             took = asyncio.run(trouble(url, process, texts, attack, seconds, told))
     print(f"## {name}")
     for client, statuses in told.hostile.items():
