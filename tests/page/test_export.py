@@ -161,13 +161,13 @@ def test_a_mailed_report_counts_omitted_rows_and_keeps_growing_ones(report: Repo
     of_message[(turn == turn.min()) & (conversation > len(report.ids) - 10)] = grows.id  # 9
     messages = {**report.messages, "group": of_message, "time": 86_400.0 * conversation}
     changed = replace(report, groups={**report.groups, "message": [*steady, grows]}, messages=messages, numbers={})
-    write_html_file(changed, tmp_path / "page.html")
+    write_html_file(changed, tmp_path / "page.html", period="month")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     shown = re.findall(r"<td>(A steady request \d+)<", page)
     (left_out,) = re.findall(r"Not shown are (\d+) smaller requests, each in at most (?:\d+) conversations", page)
     assert len(shown) + int(left_out) == 24 and "<td>One that grows<" in page and "▲" in page
     write_html_file(report, tmp_path / "week.html", period="week")
-    assert "from the week before" in (tmp_path / "week.html").read_text(encoding="utf-8")
+    assert "the last seven days" in (tmp_path / "week.html").read_text(encoding="utf-8")
 
 
 def test_a_mailed_report_shows_texts_unless_told_otherwise(report: Report, tmp_path: Path) -> None:

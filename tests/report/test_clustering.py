@@ -58,11 +58,12 @@ def test_a_summary_counts_conversations_and_says_what_grows(tiny_encoder: Senten
             }
         )
     groups = turnlens.cluster(rows, encoder=tiny_encoder, granularity=2)
-    table = groups.summary().to_pylist()
+    table = groups.summary("month").to_pylist()
     report = groups.report
     conversation, group = report.messages["conversation"], report.messages["group"]
     times = report.conversations["time"]
-    later = times >= (times.min() + times.max()) / 2
+    first, last = np.sort(times)[[1, -2]]  # the hundredth at each end decides nothing
+    later, before = (times > last - 30 * 86400) & (times <= last), (times <= last - 30 * 86400) & (times >= first)
     kinds = [(row["role"], row["kind"]) for row in table]
     assert list(dict.fromkeys(kinds)) == [("user", "request"), ("bot", "answer"), ("user", "no request")]
     requests = [row["group"] for row in table if row["kind"] == "request"]
@@ -72,25 +73,23 @@ def test_a_summary_counts_conversations_and_says_what_grows(tiny_encoder: Senten
     for row in table:
         inside = np.isin(np.arange(60), conversation[group == row["group"]])
         assert row["conversations"] == inside.sum() and row["share"] == inside.mean()
-        counts = [int(each) for half in (later, ~later) for each in (inside[half].sum(), half.sum())]
+        counts = [int(each) for half in (later, before) for each in (inside[half].sum(), half.sum())]
+        assert (row["recent"], row["earlier"]) == (counts[0], counts[2])
         low, high = newcombe(*counts)
         assert (row["growth_low"], row["growth_high"]) == pytest.approx((low, high))
-        assert row["growth"] == pytest.approx(inside[later].mean() - inside[~later].mean())
+        assert row["growth"] == pytest.approx(inside[later].mean() - inside[before].mean())
         assert row["example"] in report.texts and row["group_name"] and row["example_2"] != row["example"]
         ratings = [1 + number % 5 for number in np.flatnonzero(inside) if number % 3]
-        assert row["rating_known"] == len(ratings) and row["rating_mean"] == pytest.approx(np.mean(ratings))
-        assert row["rating_sd"] == pytest.approx(np.std(ratings, ddof=1))
+        assert row["rating_known"] == len(ratings) and row["rating_median"] == np.median(ratings)
+        assert row["rating_above"] == pytest.approx(np.mean(np.asarray(ratings) > 4))  # three quarters have at most 4
         assert row["team: South"] == inside[1::2].sum() and row["team: North"] == inside[::2].sum()
         assert (row["next_message"] is None) == (row["role"] == "bot")
-    month = groups.summary("month").to_pylist()[0]["growth"]
-    first = np.isin(np.arange(60), conversation[group == table[0]["group"]])
-    before = (times >= times.max() - 60 * 86400) & (times < times.max() - 30 * 86400)
-    last = times >= times.max() - 30 * 86400
-    assert month == pytest.approx(first[last].mean() - first[before].mean())
     labels = groups.to_pandas()
     assert labels["team"].isin(["North", "South"]).all() and labels["rating"].max() == 5
     pizza = next(row for row in table if "pizza" in row["example"] and row["kind"] == "request")
     assert pizza["growth_low"] > 0
+    days = groups.summary("day").to_pylist()
+    assert all(row["growth"] is None and row["recent"] <= 3 for row in days)  # too few to say
     with pytest.raises(ValueError, match="a summary lists groups of messages"):
         turnlens.cluster(rows, encoder=tiny_encoder, level="conversation").summary()
 

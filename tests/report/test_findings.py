@@ -34,7 +34,7 @@ def telling(report: Report) -> Report:
     messages = {
         **report.messages,
         "group": np.where(turn == 0, np.array(ids)[third[conversation]], -1),
-        "time": 86_400.0 * conversation,
+        "time": 43_200.0 * conversation,
     }
     noise = np.random.default_rng(0).normal(size=36)
     numbers = {
@@ -42,7 +42,8 @@ def telling(report: Report) -> Report:
         "minutes": np.where(third == 2, 300, 20) + noise,
         "age": np.where(third == 2, 70, 20) + noise,
     }
-    return replace(report, messages=messages, numbers=numbers)
+    conversations = {**report.conversations, "time": 43_200.0 * np.arange(36)}
+    return replace(report, messages=messages, conversations=conversations, numbers=numbers)
 
 
 def test_findings_tell_growth_bad_ratings_and_durations(telling: Report) -> None:
@@ -50,13 +51,10 @@ def test_findings_tell_growth_bad_ratings_and_durations(telling: Report) -> None
     last = int(telling.messages["group"][telling.conversations["first"][-1]])
     first = int(telling.messages["group"][0])
     grew, rated, long, fell = findings(telling, rows)
-    assert grew == (
-        last,
-        " grew most, by 67 points of all conversations from the earlier half of the time to the later.",
-    )
+    assert grew == (last, " grew most, by 79 points of all conversations in the last seven days.")
     assert rated[0] == last and " has the lowest rating: 1." in rated[1]
     assert long[0] == last and " takes longest: a median of 5 hours, " in long[1]
-    assert fell[0] == first and " fell most, by 67 points" in fell[1]
+    assert fell[0] == first and " fell most, by 55 points" in fell[1]
     assert summary(telling)["findings"] == [grew, rated, long, fell]  # the page has the same
 
 
@@ -78,7 +76,7 @@ def test_new_requests_are_told(telling: Report) -> None:
 def test_a_mailed_report_begins_with_findings(telling: Report, tmp_path: Path) -> None:
     write_html_file(telling, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert page.index("grew most, by 67 points") < page.index("What do people ask?")
+    assert page.index("grew most, by 79 points") < page.index("What do people ask?")
     linked = page.split('<li><a href="#')[1].split('"')[0]
     assert f'<article id="{linked}">' in page
     assert "median duration, min" in page and "±" not in page

@@ -46,10 +46,10 @@ def cluster(
         typer.Option(
             "--summary",
             help="Also write a list of the groups to a .parquet, .csv, .xlsx or .jsonl file: what people ask, in how "
-            "many conversations, how it grows, means of ratings and other numbers, categories, examples.",
+            "many conversations, how it grows, medians of ratings and other numbers, categories, examples.",
         ),
     ] = None,
-    period: Compared = "half",
+    period: Compared = None,
     model: StoreModel = None,
     sample: Annotated[
         int,

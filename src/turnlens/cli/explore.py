@@ -19,7 +19,7 @@ from turnlens.cli.terminal import quiet_transformers
 
 if TYPE_CHECKING:
     from turnlens.report import Report
-    from turnlens.report.summary import Period
+    from turnlens.report.trends import Period
     from turnlens.store import ConversationStore
 
 _PAGE = ".html"
@@ -80,10 +80,10 @@ class Grouping:
 
 makes_groups = takes(Grouping, "grouping")
 Compared = Annotated[
-    Literal["half", "week", "month"],
+    Literal["day", "week", "month"] | None,
     typer.Option(
         "--period",
-        help="Growth in the list of groups: the last week or month against that before, or the halves of the time.",
+        help="Growth in the list: the last day, week or month against all before; by default what suits the data.",
     ),
 ]
 
@@ -105,7 +105,7 @@ def explore(
     no_texts: Annotated[
         bool, typer.Option("--no-texts", help="Write the .html file without examples, with keywords as names.")
     ] = False,
-    period: Compared = "half",
+    period: Compared = None,
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="Port on this machine; 0 chooses a free one.")
     ] = 0,
@@ -129,7 +129,7 @@ def explore(
     is_mailed = export is not None and export.suffix == _PAGE
     if no_texts and not is_mailed:
         raise ValueError("--no-texts is for a file to mail: add --export report.html")
-    if period != "half" and not is_mailed:
+    if period is not None and not is_mailed:
         raise ValueError("--period is for a file to mail: add --export report.html, or choose it on the page")
     quiet_transformers()
     from turnlens.report import GroupSettings, build_report
@@ -249,7 +249,7 @@ def _serve(store: ConversationStore, report: Report, port: int, no_browser: bool
     explorer.run()
 
 
-def _write(report: Report, export: Path, force: bool, texts: bool = True, period: Period = "half") -> None:
+def _write(report: Report, export: Path, force: bool, texts: bool = True, period: Period | None = None) -> None:
     if export.suffix == _PAGE:
         from turnlens.report.html_report import write_html_file
 

@@ -16,8 +16,9 @@ from turnlens.groups.group_settings import Granularity, GroupSettings
 from turnlens.report.building import build_report, open_store, report_in_memory
 from turnlens.report.report import Group, Report
 from turnlens.report.seed_groups import Seeds
-from turnlens.report.summary import Period, summary_table
+from turnlens.report.summary import summary_table
 from turnlens.report.tables import groups_table
+from turnlens.report.trends import Period
 from turnlens.store import ConversationStore
 
 if TYPE_CHECKING:
@@ -74,11 +75,12 @@ class Groups:
         """The same as a DataFrame."""
         return self.to_arrow().to_pandas()
 
-    def summary(self, period: Period = "half") -> pa.Table:
+    def summary(self, period: Period | None = None) -> pa.Table:
         """A row for each group of messages: its conversations, growth, numbers and examples; see `summary_table`.
 
         Args:
-            period: Growth compares the last ``"week"`` or ``"month"`` with the one before, or the halves of the time.
+            period: Growth compares the last ``"day"``, ``"week"`` or ``"month"`` with the time before; by default what
+                suits the span of the data.
 
         Raises:
             ValueError: These are groups of conversations.

@@ -16,9 +16,9 @@ import numpy as np
 from turnlens._utils.vectors import BoolArray, FloatArray
 from turnlens.data.languages import advice, languages_of
 from turnlens.encoders.folders import DEFAULT_ENCODER
-from turnlens.report.measures import NumberKind, in_figures, members, number_kind, typical
+from turnlens.report.measures import NumberKind, members, number_kind, plain_number, typical
 from turnlens.report.report import Report
-from turnlens.report.summary import Z_95, Period
+from turnlens.report.trends import Z_95, Period, usual_period
 
 Finding = tuple[str | int, ...]  # a sentence in pieces; a number is the id of a group, for its name
 UNHAPPY = "unhappy"
@@ -32,11 +32,7 @@ _UNITS = (("days", 1440), ("hours", 60))  # of minutes
 _DURATION = re.compile(
     r"(^|[^a-z])(wait|minutes|hours|seconds|duration|latency|(handling|resolution|response) time)", re.I
 )
-COMPARED: dict[Period, str] = {
-    "half": "from the earlier half of the time to the later",
-    "week": "from the week before to the last seven days",
-    "month": "from the 30 days before to the last 30",
-}
+LAST: dict[Period, str] = {"day": "last day", "week": "last seven days", "month": "last 30 days"}
 
 
 def language_notice(report: Report) -> str | None:
@@ -51,7 +47,7 @@ def language_notice(report: Report) -> str | None:
     return advice(languages_of(conversations), "turnlens explore DATA --store another.store --model")
 
 
-def findings(report: Report, requests: Sequence[Mapping[str, Any]], period: Period = "half") -> list[Finding]:
+def findings(report: Report, requests: Sequence[Mapping[str, Any]], period: Period | None = None) -> list[Finding]:
     """Return up to five sentences about requests.
 
     Args:
@@ -62,6 +58,7 @@ def findings(report: Report, requests: Sequence[Mapping[str, Any]], period: Peri
     many = [row for row in requests if row["conversations"] >= _FEW]
     if not many:
         return []
+    period = period or usual_period(report.conversations["time"])
     wider = NormalDist().inv_cdf(1 - 0.05 / len(many)) / Z_95
     inside = {row["group"]: members(report, row["group"]) for row in many}
     numbers = [found for name, values in report.numbers.items() if (found := _unlike(inside, name, values, wider))]
@@ -82,7 +79,7 @@ def _growth(rows: Sequence[Mapping[str, Any]], sign: int, wider: float, period: 
         return None
     points = round(abs(100 * row["growth"]))
     verb = "grew" if sign > 0 else "fell"
-    return (row["group"], f" {verb} most, by {points} points of all conversations {COMPARED[period]}.")
+    return (row["group"], f" {verb} most, by {points} points of all conversations in the {LAST[period]}.")
 
 
 def _new(report: Report, rows: Sequence[Mapping[str, Any]]) -> Finding | None:
@@ -133,7 +130,7 @@ def _sentence(group: int, name: str, kind: NumberKind, value: float, of_all: flo
     if kind == "count":
         return (group, f" has the most {name}: {value:.1f} on average, {of_all:.1f} over all.")
     longest = {"wait": "waits longest for an answer", "minutes": "takes longest"}.get(name, f"has the longest {name}")
-    written = _duration if name in ("wait", "minutes") else in_figures
+    written = _duration if name in ("wait", "minutes") else plain_number
     return (group, f" {longest}: a median of {written(value)}, {written(of_all)} over all.")
 
 

@@ -14,10 +14,11 @@ from turnlens._utils.files import atomic_path
 from turnlens._utils.text_values import printable
 from turnlens._utils.vectors import BoolArray
 from turnlens.data.personal.redaction import NOT_FOUND
-from turnlens.report.findings import COMPARED, Finding, findings, language_notice
-from turnlens.report.measures import MINUTES, STATISTICS, in_figures, members, number_kind, typical
+from turnlens.report.findings import LAST, Finding, findings, language_notice
+from turnlens.report.measures import MINUTES, STATISTICS, members, number_kind, plain_number, typical
 from turnlens.report.report import Report
-from turnlens.report.summary import MOST_VALUES, Period, summary_table
+from turnlens.report.summary import MOST_VALUES, summary_table
+from turnlens.report.trends import Period, usual_period
 
 _REQUESTS, _WITH_EXAMPLES, _NUMBERS = 20, 10, 4  # that fit on three pages
 _EXAMPLES, _LONGEST = 3, 160  # of each request, and characters of one
@@ -47,7 +48,7 @@ blockquote { margin: .2em 0; padding-left: .7em; border-left: 3px solid #d8dde4;
 _ABOUT_EXAMPLES = f'<p class="muted">Texts as they were read: redaction by patterns finds no {NOT_FOUND}.</p>'
 
 
-def write_html_file(report: Report, path: Path, texts: bool = True, period: Period = "half") -> None:
+def write_html_file(report: Report, path: Path, texts: bool = True, period: Period | None = None) -> None:
     """Write the report's requests to an HTML file without scripts, which nothing else belongs to.
 
     Args:
@@ -58,6 +59,7 @@ def write_html_file(report: Report, path: Path, texts: bool = True, period: Peri
     """
     groups = [group for group in report.groups["message"] if group.level == 1]
     renamed = {group.id for group in groups if group.renamed}
+    period = period or usual_period(report.conversations["time"])
     rows = summary_table(report, groups, period).to_pylist()
     requests = [row for row in rows if row["kind"] in ("request", "message")]
     for row in requests:
@@ -141,10 +143,15 @@ def _table(
         for name, where, cells in body
     )
     note = (
-        f"Shares are of conversations; the change is that of the share {COMPARED[period]}. "
+        f"Shares are of conversations; the change is that of the {LAST[period]} from all before. "
         + "▲ and ▼ mark what is more than chance. " * marked
         + "Beneath a request stands what more than half of its conversations have in common."
     )
+    left_out = [f"{name} ({len(values)} values)" for name, values in report.long_categories(MOST_VALUES).items()]
+    if left_out:
+        note += f" Labels with more than {MOST_VALUES} values are not compared: {', '.join(map(_escape, left_out))}."
+    if len(report.numbers) > _NUMBERS:
+        note += f" Not shown are {', '.join(map(_escape, list(report.numbers)[_NUMBERS:]))}."
     if smaller:
         most = smaller[0]["conversations"]
         note += f" Not shown are {len(smaller):,} smaller requests, each in at most {most:,} conversations."
@@ -175,7 +182,7 @@ class _Number:
         if not own.known:
             return "–"
         sign = _mark(own.low, own.high, self._of_all) if marked and own.known >= _FEW else ""
-        written = {"share": f"{own.value:.0%}", "amount": in_figures(own.value)}
+        written = {"share": f"{own.value:.0%}", "amount": plain_number(own.value)}
         return sign + written.get(self._kind, f"{own.value:.1f}")
 
 
@@ -191,7 +198,9 @@ def _where(report: Report, row: Mapping[str, Any]) -> str:
 
 def _cells(row: Mapping[str, Any], inside: BoolArray, columns: Sequence[_Number], marked: bool) -> list[str]:
     sign = _mark_of_change(row) if marked else ""
-    change = "–" if row["growth_low"] is None else f"{sign}{_points(row['growth'])}"
+    change = "too few" if row["recent"] is not None else "–"
+    if row["growth_low"] is not None:
+        change = f"{sign}{_points(row['growth'])}"
     numbers = [column.cell(inside, marked) for column in columns]
     return [f"{row['conversations']:,}", f"{row['share']:.0%}", change, *numbers]
 

@@ -9,12 +9,13 @@ import numpy as np
 
 from turnlens._utils.vectors import BoolArray, FloatArray
 from turnlens.report.report import Report
-from turnlens.report.summary import Z_95, wilson
+from turnlens.report.trends import Z_95, wilson
 
 NumberKind = Literal["share", "rating", "count", "amount"]
 MINUTES = ("minutes", "wait")  # numbers that count minutes
 STATISTICS: dict[NumberKind, str] = {"share": "", "rating": "mean", "count": "mean", "amount": "median"}
 _COUNTED = ("errors", "calls", "branches", "repeats")
+_TINY = 0.01  # below which two places after the point say too little
 _RATINGS = 11  # whole numbers, such as 0 to 10
 
 
@@ -79,11 +80,15 @@ def members(report: Report, group: int) -> BoolArray:
     return inside
 
 
-def in_figures(value: float) -> str:
-    """Write a number as people do, with three figures that count.
+def plain_number(value: float) -> str:
+    """Write a number as people do, with no more digits than tell something.
 
     Example:
-        >>> in_figures(1061.7), in_figures(2.4351)
-        ('1,062', '2.44')
+        >>> [plain_number(value) for value in (1060.4, 12.5, 3.0, 0.128, 0.00123)]
+        ['1,060', '12.5', '3', '0.13', '0.0012']
     """
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    if value and abs(value) < _TINY:
+        return f"{value:.2g}"
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
+    shown = f"{value:,.{digits}f}"
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown

@@ -167,6 +167,15 @@ class Report:
             if 2 <= len(label.values) <= most and name not in self.numbers
         }
 
+    def long_categories(self, most: int) -> dict[str, Sequence[str]]:
+        """The labels with more than ``most`` values that are no numbers: too many to compare, with their values."""
+        every = {**self.message_labels, **self.conversation_labels}
+        return {
+            name: label.values
+            for name, label in sorted(every.items())
+            if len(label.values) > most and name not in self.numbers
+        }
+
     def outliers(self, kind: Kind) -> float:
         """The share of messages or conversations that are in no group."""
         groups = self.columns(kind)["group"]

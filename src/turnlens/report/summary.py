@@ -6,11 +6,9 @@ Shares are of conversations, since messages of one conversation are not independ
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from math import hypot, sqrt
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import NormalDist
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,14 +16,13 @@ import pyarrow as pa
 from turnlens._utils.files import atomic_path
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
 from turnlens.report.report import Group, Report
+from turnlens.report.trends import Period, Trend, span_of, trend_of
 from turnlens.store.rewrites import OVERVIEW_FILE
 
-Z_95 = NormalDist().inv_cdf(0.975)  # of intervals of 95 %
 _KINDS = ("request", "message", "answer", "along the way", "no request")  # in this order
 _KEYWORDS = 5
 MOST_VALUES = 20  # of a category whose values have columns
-Period = Literal["half", "week", "month"]
-_SECONDS = {"week": 7 * 86400.0, "month": 30 * 86400.0}
+_HIGH = 0.75  # share of conversations with a lower number: above is more than usual
 _FIELDS = {
     "group": pa.int32(),
     "group_name": pa.string(),
@@ -33,6 +30,8 @@ _FIELDS = {
     "role": pa.string(),
     "conversations": pa.int32(),
     "share": pa.float64(),
+    "recent": pa.int32(),
+    "earlier": pa.int32(),
     "growth": pa.float64(),
     "growth_low": pa.float64(),
     "growth_high": pa.float64(),
@@ -43,27 +42,33 @@ _FIELDS = {
 }
 
 
-def summary_table(report: Report, groups: Sequence[Group], period: Period = "half") -> pa.Table:
+def summary_table(report: Report, groups: Sequence[Group], period: Period | None = None) -> pa.Table:
     """A row for each group of messages: requests first, and each kind by its number of conversations.
 
     Args:
         report: The report.
         groups: The groups, which are fine ones.
-        period: Growth compares the last week or month (30 days) with the one before, or the later half of the time
-            with the earlier.
+        period: Growth compares the last day, week or month (30 days) with all before it; by default what suits the
+            span of the data. A hundredth of the conversations at each end of the time decides nothing.
 
     Returns:
         The columns group and group_name; kind, which is request, answer or along the way, or message where nobody is
-        known to ask; role; conversations, and their share of those in which this role speaks; growth, by how much this
-        share is larger in the later period than in the one before, with its interval (95 %) from growth_low to
-        growth_high, empty without times; keywords; example and example_2, the most typical messages; and next_message,
-        the most typical that others say next. For each number that conversations have, such as a rating, NAME_mean,
-        NAME_sd (the standard deviation) and NAME_known, in how many of the conversations it is known. For each value of
-        each category with at most 20, a column "NAME: VALUE" with the number of conversations. The last row, of the
-        kind no request, counts the conversations in which the asker has no message in a listed request.
+        known to ask; role; conversations, and their share of those in which this role speaks; recent and earlier, how
+        many of them are in the last period and before it; growth, by how much the share is larger there than before,
+        with its interval (95 %) from growth_low to growth_high, empty without times and where a period has fewer than
+        ten conversations; keywords; example and example_2, the most typical messages; and next_message, the most
+        typical that others say next. For each number that conversations have, such as a rating, NAME_median,
+        NAME_above (the share in which it is above what three quarters of all conversations have at most),
+        NAME_known (in how many of the conversations it is known). For each value of each category with at most 20, a
+        column "NAME: VALUE" with the number of conversations. The last row, of the kind no request, counts the
+        conversations in which the asker has no message in a listed request.
     """
     conversation, fine = report.messages["conversation"], report.messages["group"]
-    everybody = {role: _speaking(report, role) for role in {group.role for group in groups}}
+    everybody = {}
+    for role in {group.role for group in groups}:
+        speaking, times = _speaking(report, role)
+        everybody[role] = speaking, trend_of(times, period)
+    limits = limits_of(report)
     asked = np.zeros(len(report.ids), bool)
     rows: list[dict[str, Any]] = []
     for group in groups:
@@ -80,32 +85,45 @@ def summary_table(report: Report, groups: Sequence[Group], period: Period = "hal
                 "keywords": ", ".join(group.phrases[:_KEYWORDS]),
                 **{name: report.text_of(row) for name, row in zip(("example", "example_2"), group.central)},
                 "next_message": None if group.answer is None else report.text_of(group.answer),
-                **_counts(report, members, *everybody[group.role], period),
+                **_counts(report, members, *everybody[group.role], limits),
             }
         )
     if asked.any():
-        speaking, times = everybody[report.speakers.asker]
+        speaking, trend = everybody[report.speakers.asker]
         rest = {"kind": "no request", "role": report.speakers.asker}
-        rows.append({**rest, **_counts(report, speaking & ~asked, speaking, times, period)})
+        rows.append({**rest, **_counts(report, speaking & ~asked, speaking, trend, limits)})
     rows.sort(key=lambda row: (_KINDS.index(row["kind"]), -row["conversations"], row.get("group", -1)))
     return pa.Table.from_pylist(rows, pa.schema({**_FIELDS, **_further_fields(report)}))
 
 
 def _further_fields(report: Report) -> dict[str, pa.DataType]:
-    kinds = {"mean": pa.float64(), "sd": pa.float64(), "known": pa.int32()}
+    kinds = {"median": pa.float64(), "above": pa.float64(), "known": pa.int32()}
     numbers = {f"{name}_{what}": kind for name in report.numbers for what, kind in kinds.items()}
     categories = report.categories(MOST_VALUES).items()
     return numbers | {f"{name}: {value}": pa.int32() for name, label in categories for value in label.values}
 
 
+def limits_of(report: Report) -> dict[str, float]:
+    """The number of each name that three quarters of all conversations have at most; 0 of what is only 0 or 1."""
+    limits = {}
+    for name, values in report.numbers.items():
+        known = values[~np.isnan(values)]
+        is_share = bool(np.isin(known, (0, 1)).all())
+        limits[name] = float(np.quantile(known, _HIGH, method="lower")) if len(known) and not is_share else 0.0
+    return limits
+
+
 def _counts(
-    report: Report, members: BoolArray, speaking: BoolArray, times: FloatArray, period: Period
+    report: Report, members: BoolArray, speaking: BoolArray, trend: Trend | None, limits: Mapping[str, float]
 ) -> dict[str, Any]:
     """Count conversations: their number, the growth of their share, their measures and categories."""
-    growth, low, high = _growth(members, times, period) or (None, None, None)
+    recent, earlier = (None, None) if trend is None else trend.counts(members)
+    growth, low, high = (None if trend is None else trend.growth(members)) or (None, None, None)
     counts: dict[str, Any] = {
         "conversations": int(members.sum()),
         "share": int(members.sum()) / max(int(speaking.sum()), 1),
+        "recent": recent,
+        "earlier": earlier,
         "growth": growth,
         "growth_low": low,
         "growth_high": high,
@@ -113,8 +131,8 @@ def _counts(
     for name, values in report.numbers.items():
         known = values[members & ~np.isnan(values)]
         counts |= {
-            f"{name}_mean": float(known.mean()) if len(known) else None,
-            f"{name}_sd": float(known.std(ddof=1)) if len(known) > 1 else None,
+            f"{name}_median": float(np.median(known)) if len(known) else None,
+            f"{name}_above": float((known > limits[name]).mean()) if len(known) else None,
             f"{name}_known": len(known),
         }
     for name, label in report.categories(MOST_VALUES).items():
@@ -143,35 +161,6 @@ def _speaking(report: Report, role: str | None) -> tuple[BoolArray, FloatArray]:
     return speaking, times
 
 
-def _growth(members: BoolArray, times: FloatArray, period: Period) -> tuple[float, float, float] | None:
-    """The share of some conversations in the later period less that in the one before, and its interval."""
-    known = ~np.isnan(times)
-    if known.sum() < 2 or times[known].max() == times[known].min():
-        return None
-    first, last = times[known].min(), times[known].max()
-    start = (first + last) / 2 if period == "half" else last - _SECONDS[period]
-    after = members[known & (times >= start)]
-    before = members[known & (times < start) & (times >= (first if period == "half" else start - _SECONDS[period]))]
-    if not len(before):
-        return None
-    (share, low, high), (earlier, earlier_low, earlier_high) = (
-        wilson(part.mean(), len(part)) for part in (after, before)
-    )
-    change = share - earlier
-    return (
-        change,
-        change - hypot(share - low, earlier_high - earlier),
-        change + hypot(high - share, earlier - earlier_low),
-    )
-
-
-def wilson(share: float, total: int) -> tuple[float, float, float]:
-    """A share and its interval (Wilson 1927); Newcombe's interval of a difference (1998, method 10) is made of two."""
-    middle = (share + Z_95**2 / (2 * total)) / (1 + Z_95**2 / total)
-    half = Z_95 / (1 + Z_95**2 / total) * sqrt(share * (1 - share) / total + Z_95**2 / (4 * total**2))
-    return float(share), max(middle - half, 0.0), min(middle + half, 1.0)
-
-
 _EXAMPLES = 5
 _MOST_DAYS = 92  # that are counted one by one; a longer time is counted by months
 _TEXTS = ("example", "example_2", "next_message")
@@ -182,8 +171,8 @@ def write_summary(store: Path, report: Report) -> None:
     groups = {group.id: group for group in report.groups["message"] if group.level == 1}
     times = report.messages["time"]
     times = np.where(np.isnan(times), report.conversations["time"][report.messages["conversation"]], times)
-    known = times[~np.isnan(times)]
-    period = "day" if len(known) and np.ptp(known) <= _MOST_DAYS * 86_400 else "month"
+    first, last = span_of(times) or (0.0, np.inf)
+    period = "day" if last - first <= _MOST_DAYS * 86_400 else "month"
 
     def counts(rows: IntArray) -> dict[str, int]:
         """Count the conversations that have some of the messages, by the time of the first of them."""

@@ -1,0 +1,98 @@
+"""Growth: the last full day, week or month beside all the time before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import hypot, sqrt
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+
+from turnlens._utils.vectors import BoolArray, FloatArray
+
+Z_95 = NormalDist().inv_cdf(0.975)  # of intervals of 95 %
+Period = Literal["day", "week", "month"]
+DAYS: dict[Period, int] = {"day": 1, "week": 7, "month": 30}
+_DAY = 86_400.0
+_LONGEST: dict[Period, float] = {"day": 14, "week": 120}  # days of data, up to which a period is compared
+_STRAY = 0.01  # of the conversations at each end of the time: they decide neither its span nor where it ends
+_FEW = 10  # conversations in the last period, and before it, tell nothing yet
+
+
+@dataclass(frozen=True)
+class Trend:
+    """Two times that are compared.
+
+    Attributes:
+        recent: The conversations of the last full period (m,).
+        earlier: Those before it (m,).
+    """
+
+    recent: BoolArray
+    earlier: BoolArray
+
+    def counts(self, members: BoolArray) -> tuple[int, int]:
+        """The number of some conversations (m,) in the last period, and before it."""
+        return int((members & self.recent).sum()), int((members & self.earlier).sum())
+
+    def growth(self, members: BoolArray) -> tuple[float, float, float] | None:
+        """The share of some conversations (m,) in the last period less that before it, and its interval of 95 %.
+
+        ``None`` where there are too few conversations of any kind in either.
+        """
+        recent, earlier = int(self.recent.sum()), int(self.earlier.sum())
+        if min(recent, earlier) < _FEW:
+            return None
+        after, before = self.counts(members)
+        (share, low, high), (former, former_low, former_high) = (
+            wilson(after / recent, recent),
+            wilson(before / earlier, earlier),
+        )
+        change = share - former
+        return (
+            change,
+            change - hypot(share - low, former_high - former),
+            change + hypot(high - share, former - former_low),
+        )
+
+
+def span_of(times: FloatArray) -> tuple[float, float] | None:
+    """The first and the last of some times, apart from a few stray ones; ``None`` if none is known.
+
+    Args:
+        times: Seconds since 1970, NaN where not known (m,).
+    """
+    known = np.sort(times[~np.isnan(times)])
+    if not len(known):
+        return None
+    stray = int(np.ceil(_STRAY * (len(known) - 1)))
+    return float(known[min(stray, len(known) // 2)]), float(known[max(len(known) - 1 - stray, len(known) // 2)])
+
+
+def usual_period(times: FloatArray) -> Period:
+    """The period that suits the span of some times: days of two weeks, weeks of four months, else months."""
+    first, last = span_of(times) or (0.0, 0.0)
+    return next((period for period, days in _LONGEST.items() if last - first <= days * _DAY), "month")
+
+
+def trend_of(times: FloatArray, period: Period | None = None) -> Trend | None:
+    """The last full period, which ends with the data, and the time before it; ``None`` where no two times are known.
+
+    Args:
+        times: The time of each conversation in seconds, NaN where not known (m,).
+        period: The period; by default the one that suits the span of the data.
+    """
+    span = span_of(times)
+    if span is None or span[0] == span[1]:
+        return None
+    first, last = span
+    start = last - DAYS[period or usual_period(times)] * _DAY
+    return Trend((times > start) & (times <= last), (times <= start) & (times >= first))
+
+
+def wilson(share: float, total: int) -> tuple[float, float, float]:
+    """A share and its interval (Wilson 1927); Newcombe's interval of a difference (1998, method 10) is made of two."""
+    middle = (share + Z_95**2 / (2 * total)) / (1 + Z_95**2 / total)
+    half = Z_95 / (1 + Z_95**2 / total) * sqrt(share * (1 - share) / total + Z_95**2 / (4 * total**2))
+    return float(share), max(middle - half, 0.0), min(middle + half, 1.0)
