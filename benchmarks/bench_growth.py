@@ -70,7 +70,7 @@ def static(folder: Path, messages: int) -> Callable[[], object]:
 def static_encoder(dim: int) -> turnlens.ConversationEncoder:
     """An encoder of random word vectors, which takes hardly any time."""
     torch.manual_seed(0)
-    table = StaticEmbedding(turnlens.load_encoder().tokenizer.backend_tokenizer, embedding_dim=dim)
+    table = StaticEmbedding(turnlens.load_encoder(device="cpu").tokenizer.backend_tokenizer, embedding_dim=dim)
     return turnlens.ConversationEncoder(modules=[table, Normalize()], device="cpu")
 
 

@@ -182,7 +182,7 @@ def main() -> int:
     add_quick(parser, requests=4, rounds=1, model=tiny_encoder)
     options = parser.parse_args()
 
-    encoder = turnlens.load_encoder(options.model)
+    encoder = turnlens.load_encoder(options.model, device="cpu")
     conversations = turnlens.sample_conversations(300, seed=0)
     texts = [message["content"] for row in conversations for message in row["messages"]][: options.requests * TEXTS]
     batches = [texts[start : start + TEXTS] for start in range(0, len(texts), TEXTS)]

@@ -27,7 +27,7 @@ import datasets
 
 import turnlens
 from turnlens.data.conversation_files import write_chats
-from turnlens.encoders import loading
+from turnlens.encoders import folders, loading
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from tiny_encoder import save_random_encoder
@@ -41,7 +41,9 @@ class _Quick(argparse.Action):
     def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option: Any = None) -> None:
         # before values are made
         datasets.config.HF_DATASETS_CACHE = scratch()  # nothing of the tiny encoder is kept for the user, or read
-        loading._load_shipped = loading._load_base = lambda device: loading.load_encoder(tiny_encoder(), device=device)
+        place_of, tiny = loading._place_of, tiny_encoder()
+        published = (None, folders.DEFAULT_ENCODER, folders.BASE_ENCODER)
+        loading._place_of = lambda name: (str(tiny), False) if name in published else place_of(name)
         found = {name: value() if callable(value) else value for name, value in self.const.items()}
         parser.set_defaults(**found)  # positional arguments take their default afterwards
         for name, value in {**found, "quick": True}.items():

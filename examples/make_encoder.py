@@ -42,9 +42,10 @@ from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.embed import embed_messages
 from turnlens.encoders.folders import BASE_ENCODER
 from turnlens.encoders.forward import encode_sliced, sliced_means
-from turnlens.encoders.reply_head import HEAD_FILE, read_head, write_head
+from turnlens.encoders.reply_head import ReplyHead
+from turnlens.encoders.reply_scores import HEAD_FILE, HeadArrays, read_head, write_head
 from turnlens.encoders.shipped.delta import SHIPPED, apply_delta, file_checksum, save_delta
-from turnlens.encoders.transformer import transformer_layers, transformer_of
+from turnlens.encoders.transformer import state_arrays, transformer_layers, transformer_of
 from turnlens.papers.next_message.next_message import evaluate_next_message
 from turnlens.papers.next_message.sequences import EmbeddedSequences, build_sequences
 from turnlens.training.collators import TextCollator
@@ -388,7 +389,8 @@ def write(data: Path, work: Path, left_out: Sequence[str], folder: Path, how: di
             for name, difference in ingredient(source, data, work, **how).items():
                 total[name] = total.get(name, 0) + source.weight * difference
     folder.mkdir(parents=True, exist_ok=True)
-    return save_delta(folder, transformer_of(base_encoder(how["base"])), total, BYTES)
+    base = state_arrays(transformer_of(base_encoder(how["base"])))
+    return save_delta(folder, base, {name: difference.numpy() for name, difference in total.items()}, BYTES)
 
 
 def reply_head(data: Path, work: Path, whole: Path, base: str, seed: int, bf16: bool) -> Path:
@@ -404,7 +406,7 @@ def reply_head(data: Path, work: Path, whole: Path, base: str, seed: int, bf16: 
         table = embed_messages(encoder, turnlens.read_conversations(rows), "bfloat16" if bf16 else None)
         head, _ = fit_reply_head(table, replace(HEAD, seed=seed))
         with atomic_path(path) as temporary:
-            write_head(head.half(), temporary)
+            write_head(HeadArrays(*(weight.astype(np.float16) for weight in head.arrays())), temporary)
     return path
 
 
@@ -421,7 +423,7 @@ def figures(data: Path, work: Path, whole: Path, head: Path, how: dict[str, Any]
             before, after = base_encoder(how["base"]), base_encoder(how["base"])
             apply_delta(after, folder)
             if test.task == NEXT_BY_HEAD:
-                after.reply_head = read_head(head)
+                after.reply_head = ReplyHead.of(read_head(head))
             shown = [figure(encoder, data, test) for encoder in (before, after)]
             measured[key] = f"{key} {' | '.join(shown)} |"
             with atomic_path(path) as temporary:
@@ -490,7 +492,7 @@ def main() -> None:
     if not ships:
         encoder = base_encoder(given.base)
         apply_delta(encoder, given.output)
-        encoder.reply_head = read_head(head)
+        encoder.reply_head = ReplyHead.of(read_head(head))
         encoder.save_pretrained(str(given.output / "encoder"))
         print(f"Saved it as an encoder: --encoder {given.output / 'encoder'}")
     print(f"Wrote {given.output}")

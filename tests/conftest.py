@@ -25,13 +25,15 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from torch import nn
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from noise import noisy
+from noise import noisy, noisy_states
 from tiny_encoder import save_tiny_encoder
+from turnlens.encoders import onnx_graph
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.transformer import transformer_of
 from turnlens.papers.triple_encoders.views import TOKENS, add_views
 
 FORWARD = modules.Transformer.forward
+STATES = onnx_graph.Forward.__call__
 
 # More make small tensors slower, and tests in parallel get in each other's way.
 torch.set_num_threads(int(os.environ.get("TURNLENS_TEST_THREADS", "1")))
@@ -52,6 +54,7 @@ def noise() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if os.environ.get("TURNLENS_TEST_NOISE") == "1":
             patch.setattr(modules.Transformer, "forward", noisy(FORWARD))
+            patch.setattr(onnx_graph.Forward, "__call__", noisy_states(STATES))
         yield
 
 
@@ -59,6 +62,7 @@ def noise() -> Iterator[None]:
 def without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """For what must be the same to the bit as in other processes, which have no noise."""
     monkeypatch.setattr(modules.Transformer, "forward", FORWARD)
+    monkeypatch.setattr(onnx_graph.Forward, "__call__", STATES)
 
 
 @pytest.fixture

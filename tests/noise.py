@@ -7,10 +7,22 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 SCALE = 1e-6
 """How far vectors are moved, relative to their length: some twenty roundings of float32, see ``closeness.py``."""
+
+
+def noisy_states(forward: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """The forward pass of a transformer without torch, whose states are moved as those of `noisy`."""
+
+    @functools.wraps(forward)
+    def moved(self: Any, ids: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        draws = np.random.default_rng(zlib.crc32(ids.tobytes(), len(ids))).standard_normal(self.dim)
+        return forward(self, ids, lengths) * (1 + SCALE * draws).astype(np.float32)
+
+    return moved
 
 
 def noisy(forward: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:

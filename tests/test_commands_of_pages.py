@@ -237,7 +237,10 @@ def take_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_a_page_says_works(
     page: Path, prepared: Path, small_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "_load_shipped", lambda device: loading._load(str(small_encoder), device))
+    place_of = loading._place_of
+    monkeypatch.setattr(
+        loading, "_place_of", lambda name: (str(small_encoder), False) if name is None else place_of(name)
+    )
     folder = tmp_path / "folder"
     shutil.copytree(prepared, folder)
     monkeypatch.chdir(folder)

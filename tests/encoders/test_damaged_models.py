@@ -24,11 +24,12 @@ from transformers import PreTrainedModel
 from typer.testing import CliRunner
 
 import turnlens
+from closeness import assert_same_vectors
 from turnlens.cli.main import app
-from turnlens.encoders.quick_cache import quick_encoder
+from turnlens.encoders.onnx_encoder import OnnxEncoder
 from turnlens.encoders.reply_head import ReplyHead
+from turnlens.encoders.weight_check import DamagedEncoder
 from turnlens.errors import TokenizerError
-from turnlens.store.open_arguments import store_encoder
 
 Damage = Callable[[Path], object]
 
@@ -167,12 +168,13 @@ def copies(source: Path, place: Path) -> Iterator[tuple[str, Path, str]]:
 def test_twenty_three_damaged_models_are_refused(saved_by_turnlens: Path, tmp_path: Path) -> None:
     assert len(DAMAGED) == 23
     for name, folder, told in copies(saved_by_turnlens, tmp_path / "model"):
-        started = time.process_time()
-        with pytest.raises(ValueError, match=r"cannot load the encoder '.*model': ") as error:
-            turnlens.load_encoder(folder, device="cpu")
-        assert told in str(error.value) and "\n" not in str(error.value), name
-        assert "again" in str(error.value) and len(str(error.value)) < 500, name
-        assert time.process_time() - started < 5, name
+        for device in (None, "cpu"):  # without torch, and with it
+            started = time.process_time()
+            with pytest.raises(ValueError, match=r"cannot load the encoder '.*model': ") as error:
+                turnlens.load_encoder(folder, device=device)
+            assert told in str(error.value) and "\n" not in str(error.value), name
+            assert "again" in str(error.value) and len(str(error.value)) < 500, name
+            assert time.process_time() - started < 5, name
 
 
 def test_commands_refuse_each_damaged_model(saved_by_turnlens: Path, chats: Path, tmp_path: Path) -> None:
@@ -184,23 +186,22 @@ def test_commands_refuse_each_damaged_model(saved_by_turnlens: Path, chats: Path
         assert "Traceback" not in result.output, name
 
 
-def test_searching_without_torch_refuses_each_damaged_model(saved_by_turnlens: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(saved_by_turnlens, tmp_path / "model"))
-    assert store_encoder(folder, "messages").encoder and quick_encoder(folder)
-    for name, damaged, told in copies(saved_by_turnlens, folder):
-        assert quick_encoder(damaged) is None, name
-        with pytest.raises(ValueError, match="cannot load the encoder") as error:
-            store_encoder(damaged, "messages").encoder  # noqa: B018 (loads it)
-        assert told in str(error.value) and quick_encoder(damaged) is None, name
+def test_damaged_models_are_refused_without_torch(saved_by_turnlens: Path, tmp_path: Path) -> None:
+    assert OnnxEncoder.load(saved_by_turnlens, "model").reply_head is not None
+    for name, folder, told in copies(saved_by_turnlens, tmp_path / "model"):
+        with pytest.raises(DamagedEncoder, match="cannot load the encoder") as error:
+            OnnxEncoder.load(folder, "model")
+        assert told in str(error.value), name
 
 
 def test_changed_files_are_refused_by_their_checksums(saved_by_turnlens: Path, tmp_path: Path) -> None:
     for name, (damage, told) in BY_CHECKSUM.items():
         folder = Path(shutil.copytree(saved_by_turnlens, tmp_path / name))
         damage(folder)
-        with pytest.raises(ValueError, match="cannot load the encoder") as error:
-            turnlens.load_encoder(folder, device="cpu")
-        assert told in str(error.value), name
+        for device in (None, "cpu"):
+            with pytest.raises(ValueError, match="cannot load the encoder") as error:
+                turnlens.load_encoder(folder, device=device)
+            assert told in str(error.value), name
     (tmp_path / "another setting" / "checksums.json").unlink()  # as the sentence says, where it was on purpose
     turnlens.load_encoder(tmp_path / "another setting", device="cpu")
 
@@ -225,6 +226,7 @@ def test_intact_models_of_all_kinds_load(tiny_encoder_path: Path, tmp_path: Path
         folder = Path(shutil.copytree(tiny_encoder_path, tmp_path / name))
         change(folder)
         np.testing.assert_array_equal(turnlens.load_encoder(folder, device="cpu").encode(["my card is gone"]), expected)
+        assert_same_vectors(OnnxEncoder.load(folder, name).encode_messages(["my card is gone"]), expected)
     dense = SentenceTransformer(modules=[stock[0], Pooling(32, "mean"), Dense(32, 8), Normalize()], device="cpu")
     static = SentenceTransformer(modules=[StaticEmbedding(stock.tokenizer.backend_tokenizer, embedding_dim=8)])
     half = SentenceTransformer(modules=[copy.deepcopy(stock[0]).bfloat16(), Pooling(32, "mean")], device="cpu")

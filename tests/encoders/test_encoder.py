@@ -53,12 +53,14 @@ def test_a_file_is_not_an_encoder(tmp_path) -> None:
 
 
 def test_a_folder_without_an_encoder_says_what_to_do(tmp_path) -> None:
-    with pytest.raises(ValueError, match=r"cannot load the encoder.*\n.*pip install 'turnlens\[offline\]'"):
+    with pytest.raises(ValueError, match=r"cannot load the encoder.*\nGive the folder of a saved encoder"):
         load_encoder(tmp_path)
 
 
-def test_an_unknown_name_says_what_to_install() -> None:
-    with pytest.raises(ValueError, match=r"'nobody/nothing': it is not a folder[\s\S]*turnlens\[offline\]"):
+def test_an_unknown_name_says_what_to_do() -> None:
+    with pytest.raises(
+        ValueError, match=r"'nobody/nothing': it is not a folder[\s\S]*Give the folder of a saved encoder"
+    ):
         load_encoder("nobody/nothing")
 
 
@@ -66,7 +68,7 @@ def test_packaged_weights_serve_without_a_hub_cache(monkeypatch, tiny_encoder_pa
     import hashlib
 
     weights = tiny_encoder_path / "model.safetensors"
-    monkeypatch.setattr(module, "try_to_load_from_cache", lambda *name: None)
+    monkeypatch.setattr(module, "cached_folder", lambda name: None)
     monkeypatch.setattr(module, "_WEIGHTS_SHA256", hashlib.sha256(weights.read_bytes()).hexdigest())
     pretend_installed(monkeypatch, weights)
     assert load_encoder(BASE_ENCODER).get_embedding_dimension() == 32
@@ -80,19 +82,19 @@ def test_changed_packaged_weights_are_refused(monkeypatch, tmp_path) -> None:
         packaged_encoder()
 
 
-def test_nothing_to_load_by_default_says_what_to_install(monkeypatch) -> None:
+def test_nothing_to_load_by_default_is_said(monkeypatch) -> None:
     def not_installed(name: str) -> None:
         raise importlib.metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(module, "try_to_load_from_cache", lambda *name: None)
+    monkeypatch.setattr(module, "cached_folder", lambda name: None)
     monkeypatch.setattr(importlib.metadata, "files", not_installed)
-    with pytest.raises(ValueError, match=r"pip install 'turnlens\[offline\]'"):
+    with pytest.raises(ValueError, match="the Hub cannot be reached"):
         load_encoder()
 
 
 def test_the_shipped_encoder_is_base_plus_delta() -> None:
     if packaged_encoder() is None:
-        pytest.skip("the extra 'offline' is not installed")
+        pytest.skip("the packaged encoder is not installed")
     base, shipped = load_encoder(BASE_ENCODER), load_encoder()
     texts = ["where is my parcel?", "i never got my order", "the weather is nice"]
     before, after = base.encode_messages(texts), shipped.encode_messages(texts)

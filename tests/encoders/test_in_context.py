@@ -50,8 +50,8 @@ def test_what_is_said_around_it_counts(tiny_encoder: SentenceTransformer) -> Non
 
 
 def test_the_nearest_turn_of_tokens_that_have_none() -> None:
-    turn = torch.tensor([[-1, 3, 3, 4, -1, -1], [5, -1, 7, -1, -1, -1], [-1, -1, -1, -1, -1, -1]])
-    assert _nearest(turn).tolist() == [[3, 3, 3, 4, 4, 4], [5, 5, 7, 7, 7, 7], [0] * 6]
+    turns = [[-1, 3, 3, 4, -1, -1], [5, -1, 7, -1, -1, -1], [-1, -1, -1, -1, -1, -1]]
+    assert [_nearest(turn) for turn in turns] == [[3, 3, 3, 4, 4, 4], [5, 5, 7, 7, 7, 7], [0] * 6]
 
 
 def test_nothing_said(tiny_encoder: SentenceTransformer) -> None:

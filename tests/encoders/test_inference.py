@@ -15,8 +15,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from closeness import assert_same_vectors
 from turnlens import _compat
-from turnlens.encoders import inference as encoder_inference
-from turnlens.encoders.inference import encode_texts, inference
+from turnlens.encoders.inference import inference
 from turnlens.encoders.messages import encode_messages
 from turnlens.papers.triple_encoders.views import add_views, encode_view
 
@@ -110,18 +109,10 @@ def test_slices_hold_texts_of_similar_length_and_bounded_size(tiny_encoder, monk
     monkeypatch.setattr(
         tiny_encoder, "forward", lambda features: seen.append(features["attention_mask"]) or forward(features)
     )
-    encode_texts(tiny_encoder, TEXTS * 20, batch_size=100)
+    tiny_encoder.encode_texts(TEXTS * 20, batch_size=100)
     tokens, padded = sum(int(mask.sum()) for mask in seen), sum(mask.numel() for mask in seen)
     assert all(len(mask) <= 100 and mask.numel() <= 2048 for mask in seen) and sum(map(len, seen)) == 20 * len(TEXTS)
     assert padded < 1.15 * tokens
-
-
-@pytest.mark.skipif(not _compat.has_onednn_linear(), reason="torch is built without MKL or oneDNN")
-def test_onednn_changes_no_vectors(tiny_encoder, monkeypatch) -> None:
-    monkeypatch.setattr(encoder_inference, "is_quicker", lambda: True)
-    through_onednn = encode_messages(tiny_encoder, TEXTS)
-    monkeypatch.setattr(encoder_inference, "is_quicker", lambda: False)
-    assert_same_vectors(encode_messages(tiny_encoder, TEXTS), through_onednn)
 
 
 @pytest.mark.usefixtures("attention_in_bfloat16")
@@ -144,12 +135,12 @@ def test_a_half_precision_encoder_gives_float32(tiny_encoder_path: Path) -> None
 
 def test_progress_counts_every_text(tiny_encoder) -> None:
     counts: list[int] = []
-    encode_texts(tiny_encoder, TEXTS * 20, advance=counts.append)
+    tiny_encoder.encode_texts(TEXTS * 20, advance=counts.append)
     assert len(counts) > 1 and sum(counts) == 20 * len(TEXTS)
 
 
-def test_gradients_are_back_after_inference() -> None:
+def test_gradients_are_back_after_inference(tiny_encoder) -> None:
     layer = torch.nn.Linear(3, 2)
-    with inference(torch.device("cpu")):
+    with inference(tiny_encoder):
         assert not layer(torch.ones(4, 3)).requires_grad
     assert layer(torch.ones(4, 3)).requires_grad

@@ -11,7 +11,8 @@ from torch.nn.functional import normalize
 
 import turnlens
 from closeness import assert_same_vectors
-from turnlens.encoders.reply_head import HEAD_FILE, ReplyHead
+from turnlens.encoders.reply_head import ReplyHead
+from turnlens.encoders.reply_scores import HEAD_FILE
 
 
 def test_untouched_it_sums_cosines_that_fade() -> None:
@@ -34,7 +35,7 @@ def test_the_encoder_stays_stock(tiny_encoder: SentenceTransformer, tmp_path: Pa
     assert (tiny_encoder.encode(texts) == before).all() and list(tiny_encoder.state_dict()) == names
     tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
     assert_same_vectors(SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(texts), before)
-    again = turnlens.load_encoder(tmp_path / "model").reply_head
+    again = turnlens.load_encoder(tmp_path / "model", device="cpu").reply_head
     assert again is not None and again.turns == 3
     assert all(torch.equal(weight, head.state_dict()[name]) for name, weight in again.state_dict().items())
     assert copy.deepcopy(tiny_encoder).reply_head is not None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from turnlens.encoders import loading, quick_cache
+from turnlens.encoders import loading
 
 if TYPE_CHECKING:
     from .server import Running
@@ -54,6 +54,5 @@ def gate(tiny_encoder: SentenceTransformer, monkeypatch: pytest.MonkeyPatch) -> 
     gate = Gate()
     tiny_encoder.register_forward_pre_hook(gate)
     monkeypatch.setattr(loading, "load_encoder", lambda model: tiny_encoder)
-    monkeypatch.setattr(quick_cache, "quick_encoder", lambda model: None)
     yield gate
     gate.open()

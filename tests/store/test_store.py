@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pickle
 import shutil
-import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -52,24 +51,6 @@ def test_a_searched_store_can_be_pickled(labelled_store) -> None:
     assert found
     assert sent.search_messages("money", mode="text") == found
     assert sent.read_only
-
-
-def test_a_waiting_encoder_does_not_block_others(tiny_encoder) -> None:
-    waits, is_loaded, outcome = threading.Event(), threading.Event(), []
-
-    def waiting() -> SentenceTransformer:
-        waits.set()
-        outcome.append(is_loaded.wait(5))
-        return tiny_encoder
-
-    behind, other = StoreEncoder(waiting, "messages"), StoreEncoder(lambda: tiny_encoder, "messages")
-    thread = threading.Thread(target=lambda: behind.encoder)
-    thread.start()
-    waits.wait()
-    assert other.encoder
-    is_loaded.set()
-    thread.join()
-    assert outcome == [True]
 
 
 def test_conversations_come_back_as_they_were_added(labelled_store, labelled) -> None:

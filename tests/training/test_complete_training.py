@@ -38,7 +38,7 @@ def whole(corpus: Dataset, tiny_encoder_path: Path, tmp_path_factory: pytest.Tem
     trained = turnlens.train(corpus, settings=SETTINGS, encoder=load(tiny_encoder_path), output=folder)
     record = json.loads((folder / "training.json").read_text())
     assert trained.training_report.before_after == record["held_out"]["figures"] != {}
-    assert same(turnlens.load_encoder(folder), weights_of(trained))
+    assert same(turnlens.load_encoder(folder, device="cpu"), weights_of(trained))
     return folder
 
 
@@ -191,7 +191,7 @@ def test_a_resumed_default_training_gives_the_same_model(
     with monkeypatch.context() as patch:
         patch.setattr(EmbedMessages, "__call__", None)  # the vectors are there
         resumed = train(resume=True)
-    expected = turnlens.load_encoder(whole)
+    expected = turnlens.load_encoder(whole, device="cpu")
     assert same(resumed, weights_of(expected))
     assert resumed.reply_head is not None and expected.reply_head is not None
     assert torch.equal(resumed.reply_head.context, expected.reply_head.context)

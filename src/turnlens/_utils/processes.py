@@ -19,9 +19,20 @@ if TYPE_CHECKING:
 _RECORD = "run.json"
 
 
-def process_state() -> PartialState:
+class _Alone:
+    """The place of a process that was started alone, which needs no torch."""
+
+    is_main_process, num_processes, process_index = True, 1, 0
+
+    def wait_for_everyone(self) -> None:
+        """Return at once."""
+
+
+def process_state() -> PartialState | _Alone:
     """Return this process's place among those that ``torchrun`` started; one started alone is the main one."""
-    import torch  # takes a second, which giving back memory does without
+    if os.environ.get("WORLD_SIZE", "1") == "1":
+        return _Alone()
+    import torch
     from accelerate import PartialState
 
     # Without an accelerator, cpu=True is needed: otherwise each process believes that it is the only one.

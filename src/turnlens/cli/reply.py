@@ -85,7 +85,7 @@ def reply(
     messages = messages_to_continue(conversation, id, reading)
     texts = read_candidates(candidates, reading.read)
     encoder = store_encoder(model, "messages")
-    reply_model = ReplyModel(encoder.encoder if mode == "joined" else encoder.for_texts(len(texts) + len(messages)))
+    reply_model = ReplyModel(encoder.encoder)
     vectors = reply_model.encode_candidates(texts, show_progress_bar=True)
     running = reply_model.start(speaker or next_speaker(messages))
     for message in messages:

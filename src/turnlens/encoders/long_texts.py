@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
 
-from turnlens.encoders.quick import QuickEncoder
-
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
+from turnlens.encoders.encoder import Encoder
+from turnlens.encoders.rendering import longest_row
 
 CHARACTERS_PER_TOKEN = 8  # most texts have fewer
 _WHITE_SPACE = " \t\n\r"  # for every tokenizer
@@ -16,27 +13,17 @@ _WHITE_SPACE = " \t\n\r"  # for every tokenizer
 _MARGIN = 8
 
 
-def tokens_read(encoder: SentenceTransformer | QuickEncoder) -> int | None:
+def tokens_read(encoder: Encoder) -> int | None:
     """Return the most tokens of a text that are read, as a message or in a conversation; ``None`` for no limit."""
-    if isinstance(encoder, QuickEncoder):
-        return encoder.tokens_read
-    from turnlens.encoders.transformer import positions, transformer_of
-
-    if encoder.transformers_model is None or encoder.max_seq_length is None:
+    if encoder.width is None or encoder.max_seq_length is None:
         return None
-    return max(encoder.max_seq_length, min(512, positions(transformer_of(encoder)) or 512))
+    return max(int(encoder.max_seq_length), longest_row(encoder))
 
 
-def counted_by(encoder: SentenceTransformer | QuickEncoder) -> Callable[[str], int]:
+def counted_by(encoder: Encoder) -> Callable[[str], int]:
     """Counts the tokens of a text."""
-
-    def count(text: str) -> int:
-        if isinstance(encoder, QuickEncoder):
-            return encoder.count(text)
-        ids: Any = encoder.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-        return len(ids)
-
-    return count
+    tokenizer = encoder.text_tokenizer
+    return lambda text: len(tokenizer.ids([text])[0])
 
 
 def start_of(text: str, tokens: int, count: Callable[[str], int], longest: int | None = None) -> str | None:
@@ -64,7 +51,7 @@ def start_of(text: str, tokens: int, count: Callable[[str], int], longest: int |
     return text if len(text) <= longest else None
 
 
-def starts_of(encoder: SentenceTransformer | QuickEncoder, texts: Sequence[str]) -> list[str]:
+def starts_of(encoder: Encoder, texts: Sequence[str]) -> list[str]:
     """The part of each text that an encoder reads."""
     tokens = tokens_read(encoder)
     if tokens is None:

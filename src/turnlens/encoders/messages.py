@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,23 +13,23 @@ from turnlens._utils.progress import progress_bar
 from turnlens._utils.vectors import FloatArray, IntArray, embed_distinct, unit_vectors
 from turnlens.data.messages import Messages, texts_of
 from turnlens.encoders.centre import Centre
-from turnlens.encoders.quick import QuickEncoder
+from turnlens.encoders.encoder import Encoder, Half, as_conversational
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-    from turnlens.encoders.inference import Half
     from turnlens.encoders.vector_cache import VectorCache
 
 
 def encode_messages(
-    encoder: SentenceTransformer | QuickEncoder,
+    encoder: Encoder | SentenceTransformer,
     texts: Sequence[str],
     batch_size: int | None = None,
     show_progress_bar: bool = False,
     prompt_name: str | None = None,
     dtype: Half | None = None,
     cache: VectorCache | None = None,
+    newest: bool = False,
 ) -> np.ndarray:
     """Embed messages, each distinct text once: the same vectors as from the encoder's own ``encode``, but faster.
 
@@ -42,6 +43,7 @@ def encode_messages(
             made for it and changes cosines by some thousandths. By default the precision in which the encoder was
             loaded.
         cache: Keeps the vectors of this encoder for later calls.
+        newest: Leave out the first words of a text beyond the encoder's limit, not the last.
 
     Returns:
         Embeddings, float32 (len(texts), dim).
@@ -53,30 +55,27 @@ def encode_messages(
     texts = require_list(texts, "texts")
     if not texts:
         return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
-    if isinstance(encoder, QuickEncoder):
-        return embed_distinct(encoder.encode, texts)
-    from turnlens.encoders.inference import encode_texts
-
+    encoder = as_conversational(encoder)
     prompt = _prompt(encoder, prompt_name)
     with progress_bar(show_progress_bar) as bar:
         task = bar.add_task("embedding messages", total=len(texts))
 
         def embed(distinct: list[str]) -> np.ndarray:
             bar.update(task, total=len(distinct))
-            return encode_texts(encoder, distinct, prompt, batch_size, dtype, lambda count: bar.advance(task, count))
+            shown = partial(bar.advance, task)
+            return encoder.encode_texts(distinct, prompt, batch_size, dtype, newest, shown)
 
         if cache is None:
             return embed_distinct(embed, texts)
         return embed_distinct(lambda distinct: cache.embed(embed, distinct, kind=repr((prompt, dtype))), texts)
 
 
-def usual_kind(encoder: SentenceTransformer | QuickEncoder) -> str:
+def usual_kind(encoder: Encoder) -> str:
     """Return the key of an encoder's usual vectors in a `VectorCache`: with its default prompt, in float32."""
-    prompt = (encoder.prompt or None) if isinstance(encoder, QuickEncoder) else _prompt(encoder, None)
-    return repr((prompt, None))
+    return repr((_prompt(encoder, None), None))
 
 
-def _prompt(encoder: SentenceTransformer, name: str | None) -> str | None:
+def _prompt(encoder: Encoder, name: str | None) -> str | None:
     name = name or encoder.default_prompt_name
     if name is not None and name not in encoder.prompts:
         known = ", ".join(encoder.prompts) or "none"
@@ -106,24 +105,13 @@ def pool_messages(vectors: FloatArray, tokens: IntArray, starts: IntArray, centr
     return pooled if centre is None else centre.apply(pooled)
 
 
-def message_tokens(encoder: SentenceTransformer | QuickEncoder, texts: Sequence[str]) -> IntArray:
+def message_tokens(encoder: Encoder | SentenceTransformer, texts: Sequence[str]) -> IntArray:
     """Count the tokens of each text that the encoder reads (texts,)."""
-    if isinstance(encoder, QuickEncoder):
-        return embed_distinct(encoder.counts, texts)
-    limit = encoder.max_seq_length or np.iinfo(np.int64).max
-
-    def lengths(distinct: list[str]) -> list[int]:
-        if encoder.transformers_model is None:  # a static encoder's tokenizer is one of the library tokenizers
-            return [len(row.ids) for row in encoder.tokenizer.encode_batch(distinct, add_special_tokens=False)]
-        # Not verbose: texts that are too long are cut later, when they are embedded.
-        ids = encoder.tokenizer(distinct, add_special_tokens=False, verbose=False)["input_ids"]
-        return [min(len(row), limit) for row in ids]
-
-    return embed_distinct(lengths, texts)
+    return embed_distinct(as_conversational(encoder).text_tokenizer.counts, texts)
 
 
 def encode_from_messages(
-    encoder: SentenceTransformer | QuickEncoder,
+    encoder: Encoder | SentenceTransformer,
     conversations: Sequence[Messages],
     centre: Centre | None,
     show_progress_bar: bool = False,

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Literal
-
-import torch
-from sentence_transformers import SentenceTransformer
-from torch.nn.utils.rnn import pad_sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 from turnlens._compat import accept_messages
 from turnlens.data.messages import Messages
-from turnlens.encoders.forward import Rows
-from turnlens.encoders.transformer import positions, transformer_of
+from turnlens.encoders.encoder import Encoder, as_conversational
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 Keep = Literal["head", "tail", "both"]
 Piece = tuple[int, list[int]]  # the number of a turn, and its token ids or some of them
@@ -42,13 +41,29 @@ def make_conversational(
         raise ValueError("conversation models need a tokenizer with a separator token")
     tokenizer.chat_template = SEPARATED_TURNS if separate_turns else PLAIN_TEXT
     accept_messages(encoder)
-    encoder.max_seq_length = min(max_length, _positions(encoder))
+    encoder.max_seq_length = min(max_length, longest_row(as_conversational(encoder)))
     return encoder
 
 
-def _positions(encoder: SentenceTransformer) -> int:
+def longest_row(encoder: Encoder) -> int:
     """The longest row the transformer has positions for, 512 at most."""
-    return min(512, positions(transformer_of(encoder)) or 512)
+    return min(512, encoder.positions or 512)
+
+
+@dataclass(frozen=True)
+class TokenRows:
+    """Token rows of conversations.
+
+    Attributes:
+        ids: The token ids of each row.
+        speaker: The speaker of each token, numbered by first appearance in the conversation; -1 for tokens of no
+            speaker (the classification token, the end of a plain text).
+        turn: The turn of each token in the whole conversation; -1 for the same tokens.
+    """
+
+    ids: list[list[int]]
+    speaker: list[list[int]]
+    turn: list[list[int]]
 
 
 class Renderer:
@@ -63,12 +78,15 @@ class Renderer:
             a row are cut to that length, so that two always fit.
     """
 
-    def __init__(self, encoder: SentenceTransformer, max_length: int | None = None, keep: Keep = "head") -> None:
+    def __init__(
+        self, encoder: Encoder | SentenceTransformer, max_length: int | None = None, keep: Keep = "head"
+    ) -> None:
         if keep not in ("head", "tail", "both"):
             raise ValueError(f"keep must be 'head', 'tail' or 'both', got {keep!r}")
-        self.tokenizer = encoder.tokenizer
-        template = getattr(self.tokenizer, "chat_template", None)
-        limit = _positions(encoder)
+        encoder = as_conversational(encoder)
+        self._tokenizer = encoder.text_tokenizer
+        template, separator = self._tokenizer.template, self._tokenizer.sep_id
+        limit = longest_row(encoder)
         if template in (SEPARATED_TURNS, PLAIN_TEXT):
             limit = min(limit, encoder.max_seq_length or limit)
         self.max_length = min(max_length or limit, limit)
@@ -76,15 +94,14 @@ class Renderer:
             raise ValueError(f"max_length must leave room for two turns, got {max_length}")
         self.keep = keep
         # A conversation model may mark the end of every turn; for any other encoder a conversation is one plain text.
-        end = [self.tokenizer.sep_token_id] if self.tokenizer.sep_token_id is not None else []
+        end = [] if separator is None else [separator]
         separated = template == SEPARATED_TURNS
         self._before_turn, self._after_turn, self._after_all = ("", end, []) if separated else (" ", [], end)
-        first = self.tokenizer.cls_token_id
-        self._before_all = [first] if first is not None else []
+        self._before_all = [] if self._tokenizer.cls_id is None else [self._tokenizer.cls_id]
         self._half = (self.max_length - 1) // 2 - 1  # half a row, without a separator
         self._seen = self._cut_short = 0
 
-    def rows(self, conversations: Sequence[Messages]) -> Rows:
+    def rows(self, conversations: Sequence[Messages]) -> TokenRows:
         """Render each conversation as one row; turns that do not fit are left out."""
         return self.pack(conversations, [self._fitting(turns) for turns in self.tokenize(conversations)])
 
@@ -92,14 +109,9 @@ class Renderer:
         """Token ids of every turn, followed by the separator if there is one; each distinct text tokenised once."""
         texts = list(dict.fromkeys(message["content"] for messages in conversations for message in messages))
         rendered = [self._before_turn + text for text in texts]
-        ids = self._ids(rendered) if texts else []
+        ids = self._tokenizer.ids(rendered) if texts else []
         of_text = {text: [*row, *self._after_turn] for text, row in zip(texts, ids)}
         return [[of_text[message["content"]] for message in messages] for messages in conversations]
-
-    def _ids(self, texts: list[str]) -> list[list[int]]:
-        # No warning: what is too long for the encoder is cut later.
-        ids: list[list[int]] = self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
-        return ids
 
     def fitting(self, tokens: Sequence[list[list[int]]]) -> list[list[Piece]]:
         """The turns of each tokenised conversation that fit a row, cut where needed; counts how many were cut."""
@@ -132,9 +144,11 @@ class Renderer:
                 return windows
             start += max(1, len(window) // 2)
 
-    def pack(self, conversations: Sequence[Messages], chosen: Sequence[Sequence[Piece]]) -> Rows:
+    def pack(self, conversations: Sequence[Messages], chosen: Sequence[Sequence[Piece]]) -> TokenRows:
         """Make one row from the pieces chosen from each conversation."""
-        ids, speaker, turn = [], [], []
+        ids: list[list[int]] = []
+        speaker: list[list[int]] = []
+        turn: list[list[int]] = []
         for messages, pieces in zip(conversations, chosen):
             names = list(dict.fromkeys(message["role"] for message in messages))
             row = list(self._before_all)
@@ -144,15 +158,10 @@ class Renderer:
                 speakers += [names.index(messages[number]["role"])] * len(tokens)
                 turns += [number] * len(tokens)
             nobody = [-1] * len(self._after_all)
-            ids.append(torch.tensor(row + self._after_all))
-            speaker.append(torch.tensor(speakers + nobody))
-            turn.append(torch.tensor(turns + nobody))
-        return Rows(
-            pad_sequence(ids, batch_first=True, padding_value=self.tokenizer.pad_token_id),
-            pad_sequence([torch.ones_like(row) for row in ids], batch_first=True),
-            pad_sequence(speaker, batch_first=True, padding_value=-1),
-            pad_sequence(turn, batch_first=True, padding_value=-1),
-        )
+            ids.append(row + self._after_all)
+            speaker.append(speakers + nobody)
+            turn.append(turns + nobody)
+        return TokenRows(ids, speaker, turn)
 
     @property
     def _room(self) -> int:

@@ -11,16 +11,11 @@ less. The encoder's own vectors are not changed, so one store of them also serve
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from turnlens.encoders.reply_scores import OTHER, SAME, HeadArrays
-
-HEAD_FILE = "reply_head.safetensors"
 
 
 class ReplyHead(nn.Module):
@@ -38,6 +33,13 @@ class ReplyHead(nn.Module):
         self.recency = nn.Parameter(torch.arange(1.0, turns + 1).rsqrt().repeat(2, 1))  # w: (2, turns)
         self.context = nn.Parameter(torch.zeros(2, dim, dim))  # W
         self.candidate = nn.Parameter(torch.zeros(dim, dim))  # C
+
+    @classmethod
+    def of(cls, arrays: HeadArrays) -> ReplyHead:
+        """The head with these weights."""
+        head = cls(arrays.candidate.shape[0], arrays.turns)
+        head.load_state_dict({name: torch.from_numpy(weight) for name, weight in arrays._asdict().items()})
+        return head
 
     @property
     def turns(self) -> int:
@@ -69,33 +71,3 @@ class ReplyHead(nn.Module):
     def arrays(self) -> HeadArrays:
         """Its weights, for use without torch."""
         return HeadArrays(*(weight.detach().cpu().numpy() for weight in (self.recency, self.context, self.candidate)))
-
-
-def check_head(head: ReplyHead, dim: int | None) -> None:
-    """Raise ``ValueError`` if a head is not for vectors of this length, or is not finite."""
-    expected = head.candidate.shape[0]
-    if dim != expected:
-        raise ValueError(f"the reply head is for vectors of {expected} numbers, this encoder gives {dim}")
-    if not all(bool(weight.isfinite().all()) for weight in head.parameters()):
-        raise ValueError("the reply head is not finite")
-
-
-def write_head(head: ReplyHead, path: Path) -> None:
-    """Write a head into a file."""
-    save_file({name: weight.contiguous().cpu() for name, weight in head.state_dict().items()}, path)
-
-
-def read_head(path: Path) -> ReplyHead:
-    """The head in a file.
-
-    Raises:
-        ValueError: The file does not hold such a head.
-    """
-    weights = load_file(path)
-    shapes = {name: tuple(weight.shape) for name, weight in weights.items()}
-    dim, turns = shapes.get("candidate", (0,))[0], shapes.get("recency", (0, 0))[-1]
-    if shapes != {"recency": (2, turns), "context": (2, dim, dim), "candidate": (dim, dim)} or not dim:
-        raise ValueError(f"{path}: expected the tensors recency, context and candidate of a reply head, got {shapes}")
-    head = ReplyHead(dim, turns)
-    head.load_state_dict(weights)
-    return head

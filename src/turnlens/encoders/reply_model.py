@@ -10,14 +10,14 @@ from typing_extensions import override
 
 from turnlens._utils.registries import REPLY_MODELS
 from turnlens._utils.vectors import unit_vectors
+from turnlens.encoders.in_context import encode_contexts
 from turnlens.encoders.messages import encode_messages
-from turnlens.encoders.quick import head_of
-from turnlens.encoders.reply_scores import ComposedContext, bi_query, inner_products
+from turnlens.encoders.reply_scores import ComposedContext, bi_query, head_of, inner_products
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-    from turnlens.encoders.quick import QuickEncoder
+    from turnlens.encoders.encoder import Encoder
 
 _JOINED_TURNS = 10  # as many as the recipe of a single-vector encoder joins
 
@@ -56,12 +56,12 @@ class ReplyModel:
     modes: tuple[str, ...] = ("bi", "joined")
     own_candidates: bool = False
 
-    def __new__(cls, encoder: SentenceTransformer | QuickEncoder) -> Self:
+    def __new__(cls, encoder: Encoder | SentenceTransformer) -> Self:
         """The model of the kind that serves the encoder."""
         model: Self = object.__new__(_kind_of(encoder) if cls is ReplyModel else cls)
         return model
 
-    def __init__(self, encoder: SentenceTransformer | QuickEncoder) -> None:
+    def __init__(self, encoder: Encoder | SentenceTransformer) -> None:
         self.encoder: Any = encoder
 
     def encode_candidates(
@@ -156,8 +156,6 @@ class RunningConversation:
     def _query(self, mode: str) -> np.ndarray:
         if mode == "bi":
             return bi_query(self._embeddings())
-        from turnlens.encoders.in_context import encode_contexts
-
         return encode_contexts(self._model.encoder, [[turn.text for turn in self._turns[-_JOINED_TURNS:]]])[0]
 
     def _embeddings(self, view: str = "", count: int | None = None) -> np.ndarray:
@@ -180,7 +178,7 @@ class ComposedReplies(ReplyModel):
 
     modes = ("composed",)
 
-    def __init__(self, encoder: SentenceTransformer | QuickEncoder) -> None:
+    def __init__(self, encoder: Encoder | SentenceTransformer) -> None:
         super().__init__(encoder)
         head = head_of(encoder)
         if head is None:
@@ -217,7 +215,7 @@ class _ComposedConversation(RunningConversation):
         return self._context.query()
 
 
-def _kind_of(encoder: SentenceTransformer | QuickEncoder) -> type[Any]:
+def _kind_of(encoder: Encoder | SentenceTransformer) -> type[Any]:
     if head_of(encoder) is not None:
         return ComposedReplies
     return REPLY_MODELS.first_of(encoder.prompts) or ReplyModel

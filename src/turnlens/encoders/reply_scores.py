@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from safetensors.numpy import load_file, save_file
 
 from turnlens._utils.vectors import BoolArray, FloatArray, unit_vectors
 
+HEAD_FILE = "reply_head.safetensors"
 SAME, OTHER = 0, 1  # the speaker of a turn, seen from the candidate's
 
 
@@ -43,6 +46,40 @@ class HeadArrays(NamedTuple):
         for relation, of_relation in ((SAME, same), (OTHER, ~same)):
             query = query + _weighted(weights * of_relation, vectors) @ self.context[relation].T
         return unit_vectors(query)
+
+
+def head_of(encoder: Any) -> HeadArrays | None:
+    """The weights of an encoder's reply head; ``None`` if it has none."""
+    head = getattr(encoder, "reply_head", None)
+    return head if head is None or isinstance(head, HeadArrays) else head.arrays()
+
+
+def check_head(head: HeadArrays, dim: int | None) -> None:
+    """Raise ``ValueError`` if a head is not for vectors of this length, or is not finite."""
+    expected = head.candidate.shape[0]
+    if dim != expected:
+        raise ValueError(f"the reply head is for vectors of {expected} numbers, this encoder gives {dim}")
+    if not all(np.isfinite(weight).all() for weight in head):
+        raise ValueError("the reply head is not finite")
+
+
+def write_head(head: HeadArrays, path: Path) -> None:
+    """Write a head into a file."""
+    save_file({name: np.ascontiguousarray(weight) for name, weight in head._asdict().items()}, path)
+
+
+def read_head(path: Path) -> HeadArrays:
+    """The head in a file.
+
+    Raises:
+        ValueError: The file does not hold such a head.
+    """
+    weights = load_file(path)
+    shapes = {name: tuple(weight.shape) for name, weight in weights.items()}
+    dim, turns = shapes.get("candidate", (0,))[0], shapes.get("recency", (0, 0))[-1]
+    if shapes != {"recency": (2, turns), "context": (2, dim, dim), "candidate": (dim, dim)} or not dim:
+        raise ValueError(f"{path}: expected the tensors recency, context and candidate of a reply head, got {shapes}")
+    return HeadArrays(**{name: weight.astype(np.float32, copy=False) for name, weight in weights.items()})
 
 
 def _weighted(weights: FloatArray, vectors: FloatArray) -> FloatArray:
@@ -136,12 +173,9 @@ def inner_products(vectors: np.ndarray, candidates: Any) -> np.ndarray:
     vectors = vectors.astype(precision)
     if candidates.dtype == precision:
         return np.asarray(vectors @ candidates.T)
-    import torch
-
     products = np.empty((*vectors.shape[:-1], len(candidates)), precision)
     for start in range(0, len(candidates), _ROWS_CONVERTED):
-        # A copy, as torch wants memory it may write to; it converts float16 ten times as fast as numpy.
-        block = torch.from_numpy(np.array(candidates[start : start + _ROWS_CONVERTED])).float().numpy()
+        block = candidates[start : start + _ROWS_CONVERTED].astype(precision)
         products[..., start : start + len(block)] = vectors @ block.T
     return products
 

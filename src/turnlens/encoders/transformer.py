@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from turnlens._utils.registries import ADDED_WEIGHTS
+from turnlens._utils.vectors import FloatArray
 from turnlens.encoders.context_projection import ContextProjection
 
 
@@ -24,9 +25,6 @@ def use_mean_pooling(encoder: SentenceTransformer) -> SentenceTransformer:
     An encoder that pools in another way is given a mean pooling module. Modules after the pooling (dense layers) are
     then left out, with a warning, but the scaling to length 1 is kept, once.
     """
-    from sentence_transformers.base.modules import Normalize
-    from sentence_transformers.sentence_transformer.modules import Pooling
-
     has_pooled = is_scaled = False
     for name, module in list(encoder.named_children()):
         if isinstance(module, Pooling):
@@ -56,6 +54,11 @@ def transformer_of(encoder: SentenceTransformer) -> PreTrainedModel:
     if transformer is None:
         raise ValueError("this encoder contains no transformer, which training needs")
     return transformer
+
+
+def state_arrays(model: nn.Module) -> dict[str, FloatArray]:
+    """The weights of a model as arrays, float32, which share its memory if they are on a processor."""
+    return {name: tensor.detach().float().cpu().numpy() for name, tensor in model.state_dict().items()}
 
 
 def position_table(transformer: PreTrainedModel) -> nn.Embedding | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import os
 import sqlite3
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from turnlens._compat import datasets_cache
-from turnlens.encoders.quick import QuickEncoder
+from turnlens.encoders.encoder import Encoder, as_conversational
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -43,10 +42,11 @@ class VectorCache:
 
     def __init__(
         self,
-        encoder: SentenceTransformer | QuickEncoder,
+        encoder: Encoder | SentenceTransformer,
         path: str | os.PathLike[str] | None = None,
         max_bytes: int = MAX_BYTES,
     ) -> None:
+        encoder = as_conversational(encoder)
         if not can_be_cached(encoder):
             raise ValueError("only vectors of a transformer with a fast tokenizer are kept: embed without a cache")
         self.path = Path(path) if path is not None else _usual_path()
@@ -154,32 +154,15 @@ def _usual_path() -> Path:
     return datasets_cache() / "turnlens-vectors.sqlite"
 
 
-def can_be_cached(encoder: SentenceTransformer | QuickEncoder) -> bool:
+def can_be_cached(encoder: Encoder | SentenceTransformer) -> bool:
     """Return whether an encoder's vectors are worth a cache, and all that they depend on is known."""
-    if isinstance(encoder, QuickEncoder):
-        return True
-    return encoder.transformers_model is not None and hasattr(encoder.tokenizer, "backend_tokenizer")
+    encoder = as_conversational(encoder)
+    return encoder.width is not None and bool(encoder.tokenizing)
 
 
-def vectors_digest(encoder: SentenceTransformer | QuickEncoder) -> str:
+def vectors_digest(encoder: Encoder) -> str:
     """A hash of all that the vector of a text depends on: weights, modules, tokenizer and limits."""
-    if isinstance(encoder, QuickEncoder):
-        return encoder.vectors_digest
-    from turnlens.encoders.loading import weights_digest
-
-    tokenizer = encoder.tokenizer
-    tokenizing = json.loads(tokenizer.backend_tokenizer.to_str())
-    for passing in ("truncation", "padding"):  # these are left over from the last call
-        tokenizing.pop(passing, None)
-    transformer = encoder.transformers_model
-    parts = [
-        weights_digest(encoder),
-        transformer.config.to_json_string() if transformer is not None else "",
-        json.dumps([getattr(module, "get_config_dict", dict)() for module in encoder], sort_keys=True, default=str),
-        json.dumps(tokenizing, sort_keys=True),
-        repr((encoder.max_seq_length, encoder.truncate_dim, tokenizer.truncation_side, tokenizer.chat_template)),
-    ]
-    return _hash("\0".join(parts).encode()).hex()
+    return _hash(f"{encoder.weights_digest}\0{encoder.tokenizing}".encode()).hex()
 
 
 def _hash(data: bytes) -> bytes:

@@ -8,19 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer
 
 from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
 from turnlens.encoders.loading import load_encoder
 from turnlens.evaluation.loading import load_task
-from turnlens.evaluation.task import TASKS, Encoder, Task, find_task
+from turnlens.evaluation.task import TASKS, Evaluated, Task, find_task, is_encoder
 
 
 def evaluate(
     data: ConversationSource,
     *,
-    encoder: Encoder | str | os.PathLike[str] | None = None,
+    encoder: Evaluated | str | os.PathLike[str] | None = None,
     tasks: str | Sequence[str | Task],
     pooling: str = "mean",
     seed: int = 0,
@@ -96,9 +95,9 @@ def _chosen(tasks: str | Sequence[str | Task]) -> list[Task]:
     return list(dict.fromkeys(chosen))
 
 
-def _check_served(encoder: Encoder, tasks: Sequence[Task]) -> None:
+def _check_served(encoder: Evaluated, tasks: Sequence[Task]) -> None:
     levels = {task.level for task in tasks}
-    if not isinstance(encoder, SentenceTransformer) and not (len(levels) == 1 and levels.pop().takes_functions):
+    if not is_encoder(encoder) and not (len(levels) == 1 and levels.pop().takes_functions):
         names = ", ".join(task.name for task in tasks)
         raise ValueError(
             f"a function serves tasks on messages or tasks on conversations, got {names}: give the encoder itself"

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
-
-from sentence_transformers import SentenceTransformer
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from turnlens._utils.registries import TASKS, LevelName, check_task
 from turnlens.data.messages import Conversations
-from turnlens.encoders.conversation_encoder import ConversationEncoder
-from turnlens.evaluation.labelled_conversations import EmbeddedConversations, EncodeConversations, embed_labelled
-from turnlens.evaluation.scoring import Encode
+from turnlens.encoders.encoder import Encoder, as_conversational
+from turnlens.evaluation.labelled_conversations import EmbeddedConversations, embed_labelled
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+    from turnlens.evaluation.labelled_conversations import EncodeConversations
+    from turnlens.evaluation.scoring import Encode
 
 RANK, RANK_OVER_LENGTHS = "average_rank", "average_rank_over_lengths"
 TRUE, RANDOM, DIFFERENCE = "true", "random", "difference"
@@ -41,7 +44,13 @@ class LoadSettings:
     conversation_label: str | None = None
 
 
-Encoder = SentenceTransformer | Encode | EncodeConversations
+# An encoder, or a function that embeds.
+Evaluated: TypeAlias = "Encoder | SentenceTransformer | Encode | EncodeConversations"
+
+
+def is_encoder(encoder: object) -> bool:
+    """Return whether this is an encoder, and not a function that embeds."""
+    return isinstance(encoder, Encoder) or hasattr(encoder, "named_children")
 
 
 @dataclass(frozen=True)
@@ -64,14 +73,14 @@ class Level:
 
 def _with_texts(encoder: Any, data: Any, pooling: str) -> tuple[Any, Any]:
     """Tasks on messages embed their texts themselves."""
-    if isinstance(encoder, SentenceTransformer):
-        encoder = partial(ConversationEncoder.of(encoder).encode_messages, show_progress_bar=True)
+    if is_encoder(encoder):
+        encoder = partial(as_conversational(encoder).encode_messages, show_progress_bar=True)
     return encoder, data
 
 
 def _with_conversations(encoder: Any, data: Any, pooling: str) -> tuple[EmbeddedConversations]:
-    if isinstance(encoder, SentenceTransformer):
-        of_encoder = ConversationEncoder.of(encoder).encode_conversations
+    if is_encoder(encoder):
+        of_encoder = as_conversational(encoder).encode_conversations
         encoder = partial(of_encoder, pooling=pooling, show_progress_bar=True)
     return (embed_labelled(encoder, data),)
 

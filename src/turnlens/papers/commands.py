@@ -155,7 +155,7 @@ def plan(
     Example: `turnlens papers plan model --conversation chat.jsonl --goal "It is booked." --candidates replies.txt`
     """
     quiet_transformers()
-    from turnlens.encoders.loading import load_encoder
+    from turnlens.encoders.loading import load_sentence_transformer
     from turnlens.encoders.reply_model import ReplyModel, next_speaker
     from turnlens.papers.triple_encoders.planning import rank
     from turnlens.store.reply_candidates import read_candidates
@@ -167,7 +167,7 @@ def plan(
             f"expected either --candidates or --generator, got {'neither' if generator is None else 'both'}"
         )
     messages = messages_to_continue(conversation, id, reading)
-    reply_model = ReplyModel(load_encoder(model))
+    reply_model = ReplyModel(load_sentence_transformer(model))
     who = speaker or next_speaker(messages)
     if candidates is not None:
         texts = read_candidates(candidates, reading.read)
@@ -231,12 +231,12 @@ def interactions(
         c1.png`
     """
     quiet_transformers()
-    from turnlens.encoders.loading import load_encoder
+    from turnlens.encoders.loading import load_sentence_transformer
     from turnlens.papers.dial2vec.plots import check_picture, plot_interactions
 
     check_picture(output, force)
     messages = _messages_to_draw(reading.read(data), conversation)
-    plot_interactions(load_encoder(model), messages, output, window, dot_products)
+    plot_interactions(load_sentence_transformer(model), messages, output, window, dot_products)
     note(f"Wrote {output}")
 
 
@@ -258,7 +258,7 @@ def alignment_uniformity(
     Example: `turnlens papers plot alignment-uniformity dev.jsonl --model start --model trained --output moves.png`
     """
     quiet_transformers()
-    from turnlens.encoders.loading import load_encoder
+    from turnlens.encoders.loading import load_sentence_transformer
     from turnlens.evaluation import evaluate as run_evaluation
     from turnlens.papers.dial2vec.plots import check_picture, plot_alignment_uniformity
 
@@ -267,7 +267,7 @@ def alignment_uniformity(
     for model, name in _names(models).items():
         results = run_evaluation(
             data,
-            encoder=load_encoder(model),
+            encoder=load_sentence_transformer(model),
             tasks="alignment-uniformity",
             conversation_label=conversation_label,
             read=reading.read,
@@ -294,7 +294,7 @@ def additivity(
     Example: `turnlens papers plot additivity test.jsonl --model ccl --model c3l --output additivity.png`
     """
     quiet_transformers()
-    from turnlens.encoders.loading import load_encoder
+    from turnlens.encoders.loading import load_sentence_transformer
     from turnlens.evaluation import load_task
     from turnlens.papers.dial2vec.plots import check_picture, plot_additivity
     from turnlens.papers.next_message.sequences import EmbeddedSequences
@@ -304,7 +304,7 @@ def additivity(
     sequences = load_task("additivity", data, read=reading.read)
     curves = {}
     for model, name in _names(models).items():
-        result = evaluate_additivity(EmbeddedSequences(load_encoder(model), sequences), lengths=[turns])
+        result = evaluate_additivity(EmbeddedSequences(load_sentence_transformer(model), sequences), lengths=[turns])
         for mode, lengths in result.by_distance.items():
             curves[f"{name}, {mode}"] = lengths[turns].tolist()
     plot_additivity(curves, output)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from sentence_transformers import SentenceTransformer
 
+    from turnlens.encoders.encoder import Encoder
     from turnlens.report.group_names import Naming
 
 
@@ -107,7 +108,7 @@ class Groups:
 def cluster(
     data: ConversationStore | ConversationSource,
     *,
-    encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
+    encoder: Encoder | SentenceTransformer | str | os.PathLike[str] | None = None,
     level: Kind = "message",
     role: str | None = None,
     seeds: Seeds | None = None,
@@ -144,7 +145,6 @@ def cluster(
         A coarse group is made of similar groups. What fits no group has an empty one.
 
     Raises:
-        ImportError: The extra ``explorer`` is missing.
         ValueError: There is no conversation; the level, the role or the granularity is unknown; a role is given for
             conversations; or seeds are not as they should be.
 

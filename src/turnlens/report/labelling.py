@@ -28,6 +28,8 @@ from turnlens.store.open_arguments import store_encoder
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+    from turnlens.encoders.encoder import Encoder
+
 _CONVERSATIONS_AT_ONCE = 512
 _LEAST_CONFIDENCE = 0.5  # below it, "none of these" is the likelier answer
 
@@ -151,7 +153,7 @@ def label(
     data: ConversationSource,
     *,
     groups: ConversationStore | str | os.PathLike[str],
-    encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
+    encoder: Encoder | SentenceTransformer | str | os.PathLike[str] | None = None,
     seed: int = 0,
 ) -> pa.Table:
     """Give the messages of other conversations the groups of before, without finding any anew.

@@ -9,14 +9,14 @@ expected. So two heads are fitted, each to one half of the conversations, and ea
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 import numpy as np
 import pyarrow as pa
 
 from turnlens._utils.progress import Advance, progress_of, silent
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
-from turnlens.encoders.quick import head_of
-from turnlens.encoders.reply_scores import HeadArrays
+from turnlens.encoders.reply_scores import HeadArrays, head_of
 from turnlens.groups.pipeline import keys_of
 from turnlens.report.corpus import Corpus
 from turnlens.report.report import Surprise
@@ -107,7 +107,10 @@ _RANKED = (
 def measure_surprise(
     corpus: Corpus, seed: int, former: FittedHeads | None = None
 ) -> tuple[Surprise | None, FloatArray, FittedHeads | None]:
-    """The surprise of every message (n,). With too few conversations, all values are NaN and there is no `Surprise`.
+    """The surprise of every message (n,).
+
+    With too few conversations, or without torch for an encoder that has no reply head, all values are NaN and there is
+    no `Surprise`.
 
     Args:
         corpus: The corpus; its encoder is loaded only if it has a reply head.
@@ -119,14 +122,14 @@ def measure_surprise(
         How surprise was measured, its values, and the heads if any were fitted.
     """
     encoder = corpus.encoder.load() if corpus.encoder.has_replies else None
-    head = head_of(encoder.for_texts(0)) if encoder is not None else None
+    head = head_of(encoder.encoder) if encoder is not None else None
     if encoder is not None and head is not None:
         everything = np.ones(len(corpus.texts), bool)
         method = f"{_RANKED} What usually follows was learned when the encoder was trained."
         return Surprise(method, encoder.name), _ranked(head, corpus, everything, seed), None
     surprises = np.full(len(corpus.texts), np.nan, np.float32)
     usable = corpus.turns > 1
-    if usable.sum() < LEAST_CONVERSATIONS:
+    if usable.sum() < LEAST_CONVERSATIONS or find_spec("torch") is None:  # which fits heads
         return None, surprises, None
     keys = keys_of(corpus.ids, seed)
     half, heads, stamp = keys & 1, former, f"{corpus.encoder.digest} {seed}"

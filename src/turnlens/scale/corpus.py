@@ -12,7 +12,7 @@ from turnlens._utils.progress import progress_of
 from turnlens.data.conversation_reader import SkippedRows, nothing_left
 from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.read_options import ReadingOptions, ReadOptions
-from turnlens.encoders.inference import Half
+from turnlens.encoders.encoder import Half
 from turnlens.formats.input_files import is_paths
 from turnlens.scale.embed import Embedder, ShardWriter
 from turnlens.scale.inputs import GivenInput, InputFile, find_inputs, total

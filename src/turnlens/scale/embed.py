@@ -5,24 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import torch
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer
 
 from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
 from turnlens.encoders.centre import centre_digest
-from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.embed import embed_messages, embed_messages_in_context, embed_whole, write_embeddings
-from turnlens.encoders.inference import Half
-from turnlens.encoders.loading import as_encoder, encoder_source, load_encoder, weights_digest
+from turnlens.encoders.encoder import Encoder, Half
+from turnlens.encoders.loading import as_encoder, as_sentence_transformer, encoder_source, weights_digest
 from turnlens.encoders.vector_cache import VectorCache, can_be_cached
 from turnlens.encoders.vector_files import check_vector_file
 from turnlens.scale.job import Embedding, Job
 from turnlens.scale.output import Shard
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 _CACHED = ("message", "message-with-history")
 
@@ -30,7 +30,7 @@ _CACHED = ("message", "message-with-history")
 def embed(
     data: ConversationSource,
     *,
-    encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
+    encoder: Encoder | SentenceTransformer | str | os.PathLike[str] | None = None,
     level: str = "message",
     pooling: str = "mean",
     dtype: Half | None = None,
@@ -50,7 +50,7 @@ def embed(
         level: ``"message"``, a vector for each message; ``"message-with-history"``, the same with the messages
             before it (`add_history`); ``"message-in-context"``, the same with all messages around it
             (`encode_in_context`); or ``"conversation"``, a vector for each conversation.
-        pooling: How whole conversations are pooled, see `ConversationEncoder.encode_conversations`.
+        pooling: How whole conversations are pooled, see `turnlens.ConversationEncoder.encode_conversations`.
         dtype: ``"bfloat16"`` or ``"float16"`` to compute in half precision.
         cache: Keep the vectors of messages on disk for next time, see `turnlens.encoders.vector_cache`.
         output: A file to write instead of returning a table: its name ends in .parquet, .csv, or .npy (the other
@@ -71,7 +71,7 @@ def embed(
     if output is not None:
         check_vector_file(output, force, data)
     conversations = read_conversations(data)
-    encoder = as_encoder(encoder)
+    encoder = as_encoder(encoder) if dtype is None else as_sentence_transformer(encoder)
     kept = VectorCache(encoder) if cache and level in _CACHED and can_be_cached(encoder) else None
     rows = rows_of_embedding(encoder, embedding, kept)
     if output is None:
@@ -90,9 +90,10 @@ class Embedder:
     """
 
     def __init__(self, embedding: Embedding, threads: int = 0) -> None:
+        load = as_encoder if embedding.dtype is None else as_sentence_transformer
+        encoder = load(embedding.model)
         if threads:
-            torch.set_num_threads(threads)
-        encoder = load_encoder(embedding.model)
+            encoder.limit_threads(threads)
         self._embed = rows_of_embedding(encoder, embedding)
         self.settings = settings_of_embedding(encoder, embedding)
 
@@ -102,7 +103,7 @@ class Embedder:
 
 
 def rows_of_embedding(
-    encoder: ConversationEncoder, embedding: Embedding, cache: VectorCache | None = None
+    encoder: Encoder, embedding: Embedding, cache: VectorCache | None = None
 ) -> Callable[[Dataset], pa.Table]:
     """A function from conversations to the rows of ``turnlens embed``; it may look messages up in a cache."""
     if embedding.level == "conversation":
@@ -113,7 +114,7 @@ def rows_of_embedding(
     return partial(embed_messages, encoder, dtype=embedding.dtype, cache=cache, history=history)
 
 
-def settings_of_embedding(encoder: ConversationEncoder, embedding: Embedding) -> dict[str, Any]:
+def settings_of_embedding(encoder: Encoder, embedding: Embedding) -> dict[str, Any]:
     """Everything that the vectors depend on, in the form that outputs record."""
     settings = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), **embedding.settings}
     digest = centre_digest(encoder.centre)

@@ -11,7 +11,7 @@ from turnlens.scale.inputs import InputFile
 from turnlens.scale.output import CONVERSATIONS_IN_SHARD, PartFolder, Shard, part_of, read_shards
 
 if TYPE_CHECKING:
-    from turnlens.encoders.inference import Half
+    from turnlens.encoders.encoder import Half
 
 
 _LEVELS = ("message", "message-with-history", "message-in-context", "conversation")

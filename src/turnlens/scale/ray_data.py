@@ -24,7 +24,7 @@ from turnlens.scale.output import CONVERSATIONS_IN_SHARD, Shard
 if TYPE_CHECKING:
     import ray.data
 
-    from turnlens.encoders.inference import Half
+    from turnlens.encoders.encoder import Half
 
 
 _READER_CPUS = 0.25  # readers mostly wait for the actors

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -23,7 +22,6 @@ from turnlens.service.stores import Stores, encoder_of
 from turnlens.service.threads import BoundedThreads
 from turnlens.service.worker import PIECES, SHORT, ModelWorker, TokenRow
 from turnlens.store.open_arguments import store_encoder
-from turnlens.store.store_encoder import StoreEncoder
 
 _CHARACTERS_PER_TOKEN = 4  # of usual texts
 _SECONDS_TO_STOP = 1  # for calls that have begun; all others are dropped
@@ -59,22 +57,12 @@ class Service:
                 name = encoder_of(next(iter(settings.stores.values())))
             embedder = store_encoder(name, "messages")
             model = ServedModel(embedder, settings.model_name, settings.batch_tokens)
-            self.stores.open(lambda: StoreEncoder(lambda: model.behind(self.worker.run), "messages", embedder.quick))
+            self.stores.open(embedder)
         except Exception as error:
             _LOGGER.error("this cannot be served: %s", error)
             raise
-        if embedder.quick is not None:
-            threading.Thread(target=self._load_encoder, args=[model], name="turnlens-loading", daemon=True).start()
         _LOGGER.info("serving %s", model.name)
         return model
-
-    def _load_encoder(self, model: ServedModel) -> None:
-        """Load what the first requests are answered without."""
-        try:
-            model.load()
-        except Exception as error:
-            _LOGGER.error("this cannot be served: %s", error)
-            self.worker.fail(error)
 
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:

@@ -1,4 +1,4 @@
-"""The conversation stores, read by several threads and written by one; both use the model through its queue."""
+"""The conversation stores, read by several threads and written by one."""
 
 from __future__ import annotations
 
@@ -99,11 +99,11 @@ class Stores:
         self._long_readers = BoundedThreads("long-search", _READERS, waiting, seconds)
         self._writer = BoundedThreads("writer", 1, waiting, _SECONDS_TO_WRITE)
 
-    def open(self, encoder: Callable[[], StoreEncoder]) -> None:
+    def open(self, encoder: StoreEncoder) -> None:
         """Open all stores.
 
         Args:
-            encoder: Creates encoders that no other thread uses.
+            encoder: The encoder, which their threads share.
 
         Raises:
             ValueError: A store has another encoder or is damaged, or a folder holds something other than a store.
@@ -113,9 +113,9 @@ class Stores:
         from turnlens.store import ConversationStore
 
         for name, folder in self._folders.items():
-            writer = ConversationStore.open(folder, encoder=encoder())
+            writer = ConversationStore.open(folder, encoder=encoder)
             writer.check()
-            self._opened[name] = OpenStore(ConversationStore.open(folder, encoder=encoder(), read_only=True), writer)
+            self._opened[name] = OpenStore(ConversationStore.open(folder, encoder=encoder, read_only=True), writer)
             stats = writer.stats()
             size = f"conversations: {stats.conversations:,}, messages: {stats.messages:,}"
             _LOGGER.info("store %s in %s; %s", name, Path(folder).resolve(), size)

@@ -153,7 +153,7 @@ class JobQueue:
 class ModelWorker:
     """Runs everything that needs the model in one thread, and batches the rows of many requests.
 
-    Tokenizers and stores are not safe for several threads, and running one model twice at the same time is no faster.
+    Running one model twice at the same time is no faster.
     A task that awaits `embed` or `call` can be cancelled, which removes its work from the queue.
 
     Args:
@@ -185,12 +185,6 @@ class ModelWorker:
             self._stopping = True
             self._changed.notify_all()
         self._thread.join(seconds)
-
-    def fail(self, error: Exception) -> None:
-        """Refuse everything from now on, since what was still being loaded cannot be."""
-        failed: Future[ServedModel] = Future()
-        failed.set_exception(error)
-        self.loaded = failed
 
     @property
     def tokens_waiting(self) -> int:
@@ -227,12 +221,6 @@ class ModelWorker:
         job = CallJob(call, tokens)
         self._append(job, admitted)
         return await asyncio.wrap_future(job.future)
-
-    def run(self, call: Callable[[], _Result], tokens: int) -> _Result:
-        """Do the same as `call`, but block: for threads that serve an admitted request."""
-        job = CallJob(call, tokens)
-        self._append(job, admitted=True)
-        return job.future.result()
 
     def check_room(self, is_long: bool = False) -> None:
         """Refuse a request early if the queue would refuse it anyway, before it costs anything.

@@ -12,42 +12,21 @@ from turnlens.store.state import StoreError, StoreState
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+    from turnlens.encoders.encoder import Encoder as ConversationalEncoder
     from turnlens.store.store_encoder import StoreEncoder
 
-    Encoder: TypeAlias = SentenceTransformer | StoreEncoder | str | os.PathLike[str] | None
+    Encoder: TypeAlias = ConversationalEncoder | SentenceTransformer | StoreEncoder | str | os.PathLike[str] | None
 
 _ORDER = "the folder comes first, then the conversations: ConversationStore.create(folder, conversations)"
 
 
 def store_encoder(encoder: Encoder, pooling: str) -> StoreEncoder:
-    """The encoder as a store uses it; if only its name is given, it is loaded now or when it is needed."""
-    # Imported only when an encoder is needed: without one, most of the time would go into loading its libraries.
-    from turnlens.encoders.quick_cache import forget_quick, keep_quick, quick_encoder
+    """The encoder as a store uses it; if only its name is given, it is loaded."""
+    # Imported only when an encoder is needed.
+    from turnlens.encoders.loading import as_encoder
     from turnlens.store.store_encoder import StoreEncoder
 
-    if isinstance(encoder, StoreEncoder):
-        return encoder
-    name = encoder if encoder is None or isinstance(encoder, str | os.PathLike) else ""
-    quick = None if name == "" else quick_encoder(name)
-
-    def load() -> SentenceTransformer:
-        from turnlens.encoders.loading import as_encoder
-
-        loaded = as_encoder(encoder)
-        if quick is not None and StoreEncoder(loaded, pooling).digest() != quick.digest:
-            forget_quick(name)
-            raise ValueError(
-                f"{quick.source} has other weights than when it was last used: if you know why, do this again; if "
-                "not, a file of it is damaged"
-            )
-        return loaded
-
-    if quick is not None:
-        return StoreEncoder(load, pooling, quick)
-    loaded = StoreEncoder(load(), pooling)
-    if name != "":
-        keep_quick(name, loaded.encoder, loaded.digest(), loaded.name)
-    return loaded
+    return encoder if isinstance(encoder, StoreEncoder) else StoreEncoder(as_encoder(encoder), pooling)
 
 
 def folder_of(path: str | os.PathLike[str]) -> Path:

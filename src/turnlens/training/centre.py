@@ -20,7 +20,8 @@ from turnlens.data.dataset_operations import draw_conversations, drop_empty_mess
 from turnlens.data.messages import Messages, texts_of
 from turnlens.encoders.centre import Centre
 from turnlens.encoders.conversation_encoder import ConversationEncoder
-from turnlens.encoders.loading import as_encoder, encoder_source
+from turnlens.encoders.encoder import Encoder
+from turnlens.encoders.loading import as_sentence_transformer, encoder_source
 from turnlens.encoders.messages import message_tokens, pool_messages
 from turnlens.formats.input_files import check_apart
 from turnlens.training.model_card import save_encoder
@@ -34,7 +35,7 @@ _WITH_WHOLE_CONVERSATIONS = 1.6  # processor time for each message, in times of 
 def centre(
     data: ConversationSource,
     *,
-    encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
+    encoder: Encoder | SentenceTransformer | str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
     stretch: float = STRETCH,
     seed: int = 0,
@@ -74,7 +75,7 @@ def centre(
         check_folder(output, force)
         check_apart(output, data)
     conversations = read_conversations(data)
-    encoder = as_encoder(encoder)
+    encoder = as_sentence_transformer(encoder)
     with only_writer(output) if output is not None else nullcontext():
         sample = _sample(conversations, CENTRE_SAMPLE, seed)
         fit_centre(encoder, sample["messages"][:], stretch=stretch)

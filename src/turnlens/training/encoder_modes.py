@@ -13,8 +13,8 @@ from torch.utils.checkpoint import checkpoint
 
 from turnlens import _compat
 from turnlens._compat import attention_dropouts
-from turnlens.encoders.inference import replaced_forward
 from turnlens.encoders.transformer import added_modules, transformer_layers, transformer_of
+from turnlens.training.onednn import replaced_forward
 
 if TYPE_CHECKING:
     from turnlens.training.recipes.settings import Objective, Schedule

@@ -13,7 +13,8 @@ import turnlens
 from turnlens._utils.arguments import refuse_single
 from turnlens._utils.files import check_folder
 from turnlens.encoders.conversation_encoder import ConversationEncoder
-from turnlens.encoders.loading import as_encoder, encoder_source, load_encoder
+from turnlens.encoders.encoder import Encoder
+from turnlens.encoders.loading import as_sentence_transformer, encoder_source
 from turnlens.encoders.transformer import use_mean_pooling
 from turnlens.formats.input_files import check_apart
 from turnlens.training.model_card import save_encoder
@@ -71,9 +72,9 @@ def merge_weights(
 
 
 def merge(
-    encoders: Sequence[SentenceTransformer | str | os.PathLike[str]],
+    encoders: Sequence[Encoder | SentenceTransformer | str | os.PathLike[str]],
     *,
-    base: SentenceTransformer | str | os.PathLike[str] | None = None,
+    base: Encoder | SentenceTransformer | str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
     scale: float | None = None,
     force: bool = False,
@@ -110,14 +111,14 @@ def merge(
     if output is not None:
         check_folder(output, force)
         for encoder in encoders:
-            if not isinstance(encoder, SentenceTransformer):
+            if isinstance(encoder, str | os.PathLike):
                 check_apart(output, encoder)
-    merged = as_encoder(base)
+    merged = as_sentence_transformer(base)
     source = encoder_source(merged)
     merged.reply_head, merged.centre = None, {}
     use_mean_pooling(merged)
     trained = [
-        encoder if isinstance(encoder, SentenceTransformer) else load_encoder(encoder, device=str(merged.device))
+        encoder if isinstance(encoder, SentenceTransformer) else as_sentence_transformer(encoder).to(merged.device)
         for encoder in encoders
     ]
     merge_weights(merged, trained, scale)

@@ -14,7 +14,7 @@ from turnlens._utils.registries import REPLY_MODELS
 from turnlens.encoders.centre import CENTRE_FILE
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.loading import set_encoder_source
-from turnlens.encoders.reply_head import HEAD_FILE
+from turnlens.encoders.reply_scores import HEAD_FILE
 from turnlens.encoders.transformer import added_modules
 from turnlens.training.training_report import TrainingReport
 

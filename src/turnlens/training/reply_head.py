@@ -25,7 +25,7 @@ from turnlens.encoders.embed import (
     read_vectors,
     write_embeddings,
 )
-from turnlens.encoders.loading import encoder_source, load_encoder, weights_digest
+from turnlens.encoders.loading import encoder_source, load_sentence_transformer, weights_digest
 from turnlens.encoders.reply_head import ReplyHead
 from turnlens.training.collators import text_key
 from turnlens.training.losses.composed import ComposedSettings, composed_loss, composed_ranks
@@ -152,7 +152,8 @@ class FitReplyHead(Step):
         encoder, embed = state.encoder, partial(embed_messages, state.encoder)
         taught: dict[str, str | None] = {"teacher": None}
         if self.recipe.teacher is not None:
-            teacher, turns = load_encoder(self.recipe.teacher, device=str(encoder.device)), self.recipe.context_turns
+            teacher = load_sentence_transformer(self.recipe.teacher, device=str(encoder.device))
+            turns = self.recipe.context_turns
             embed = partial(embed_taught, encoder, teacher, turns)
             taught = {"teacher": f"{weights_digest(teacher)}, {turns} turns"}
         path = run.unfinished("vectors.parquet")

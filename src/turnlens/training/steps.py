@@ -20,7 +20,6 @@ from turnlens._utils.vectors import FloatArray, bootstrap_interval
 from turnlens.data.messages import Messages
 from turnlens.encoders.context_projection import fit_context_projection
 from turnlens.encoders.conversation_encoder import ConversationEncoder
-from turnlens.encoders.inference import transformer_through_onednn
 from turnlens.encoders.transformer import add_projection
 from turnlens.training.callbacks import Snapshots
 from turnlens.training.encoder_modes import (
@@ -33,6 +32,7 @@ from turnlens.training.encoder_modes import (
 )
 from turnlens.training.held_out import HeldOut, compare_figures
 from turnlens.training.merging import interpolate_weights
+from turnlens.training.onednn import transformer_through_onednn
 from turnlens.training.run import Run, Step, TrainingState, count_messages
 from turnlens.training.trainer import ConversationTrainer, fit, training_arguments, validation_arguments
 

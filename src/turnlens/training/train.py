@@ -23,7 +23,8 @@ from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.embed import holds_vectors
-from turnlens.encoders.loading import as_encoder, encoder_source
+from turnlens.encoders.encoder import Encoder
+from turnlens.encoders.loading import as_sentence_transformer, encoder_source
 from turnlens.encoders.messages import encode_messages
 from turnlens.formats.input_files import check_apart
 from turnlens.training.model_card import save_encoder
@@ -40,7 +41,7 @@ def train(
     method: str | Recipe = DEFAULT_METHOD,
     settings: Mapping[str, Any] | None = None,
     preset: str | None = None,
-    encoder: SentenceTransformer | str | os.PathLike[str] | None = None,
+    encoder: Encoder | SentenceTransformer | str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
     resume: bool = False,
     force: bool = False,
@@ -91,7 +92,7 @@ def train(
         check_folder(output, force)  # before minutes of reading
     if recipe.one_process and process_state().num_processes > 1:
         raise ValueError("this method runs in one process: start it without torchrun, or give --method in-context")
-    given = as_encoder(recipe.starts_from if encoder is None else encoder)
+    given = as_sentence_transformer(recipe.starts_from if encoder is None else encoder)
     is_vectors = isinstance(data, str | os.PathLike) and holds_vectors(data)
     source = Path(str(data)) if is_vectors else read_conversations(data)
     state = recipe.begin(source, given, evaluator)

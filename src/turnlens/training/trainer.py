@@ -13,7 +13,7 @@ from transformers import PrinterCallback, Trainer
 from typing_extensions import override
 
 from turnlens._compat import LoadsCheckpoints
-from turnlens.encoders.loading import load_encoder
+from turnlens.encoders.loading import load_sentence_transformer
 from turnlens.encoders.transformer import transformer_of
 from turnlens.training.callbacks import (
     FinishLastStep,
@@ -99,7 +99,7 @@ class ConversationTrainer(LoadsCheckpoints, SentenceTransformerTrainer):
     @override
     def load_checkpoint(self, folder: Path) -> None:
         """Put the weights of a checkpoint into the model being trained, turn tables and the loss's own included."""
-        self.model.load_state_dict(load_encoder(folder, device="cpu").state_dict())
+        self.model.load_state_dict(load_sentence_transformer(folder, device="cpu").state_dict())
         load_loss(self, folder)
 
 

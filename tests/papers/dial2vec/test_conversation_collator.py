@@ -4,6 +4,7 @@ import pytest
 from datasets import Dataset
 from torch.utils.data import DataLoader
 
+from turnlens.encoders.forward import padded
 from turnlens.encoders.rendering import Renderer, make_conversational
 from turnlens.papers.dial2vec.collator import ConversationCollator
 from turnlens.papers.dial2vec.loss import Dial2vecLoss
@@ -26,7 +27,7 @@ def decoded(encoder, ids) -> str:
 @pytest.mark.parametrize("separate_turns", [True, False])
 def test_rows_are_what_the_chat_template_renders(tiny_encoder, dialogues, separate_turns) -> None:
     encoder = make_conversational(tiny_encoder, 48, separate_turns)
-    rows = Renderer(encoder).rows(dialogues["messages"])
+    rows = padded(Renderer(encoder).rows(dialogues["messages"]))
     for messages, ids, mask in zip(dialogues["messages"], rows.input_ids, rows.attention_mask):
         rendered = encoder.tokenizer.apply_chat_template(messages, tokenize=True, return_dict=True)["input_ids"]
         assert ids[mask.bool()].tolist() == rendered
@@ -34,7 +35,7 @@ def test_rows_are_what_the_chat_template_renders(tiny_encoder, dialogues, separa
 
 
 def test_tokens_know_their_speaker_and_turn(encoder, dialogues) -> None:
-    rows = Renderer(encoder).rows([dialogues[3]["messages"]])  # three speakers
+    rows = padded(Renderer(encoder).rows([dialogues[3]["messages"]]))  # three speakers
     ends = (rows.input_ids[0] == encoder.tokenizer.sep_token_id).nonzero().squeeze(1).tolist()
     assert rows.speaker[0, ends].tolist() == [0, 1, 2, 0, 1, 2]
     assert rows.turn[0, ends].tolist() == [0, 1, 2, 3, 4, 5]
@@ -147,7 +148,7 @@ def test_both_ends_of_a_long_conversation_have_two_speakers(encoder, dialogues) 
 
 def test_two_turns_always_fit(encoder) -> None:
     messages = [{"role": "a", "content": "card " * 100}, {"role": "b", "content": "pizza " * 100}]
-    rows = Renderer(encoder, max_length=11).rows([messages])
+    rows = padded(Renderer(encoder, max_length=11).rows([messages]))
     assert rows.input_ids.shape == (1, 11) and rows.turn.max() == 1
 
 

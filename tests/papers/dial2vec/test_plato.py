@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import turnlens
 from closeness import assert_same_vectors
 from turnlens.cli.main import app
-from turnlens.encoders.forward import encode_sliced
+from turnlens.encoders.forward import encode_sliced, padded
 from turnlens.encoders.rendering import Renderer
 from turnlens.papers.dial2vec.plato import convert_plato
 from turnlens.papers.dial2vec.recipe import Dial2vec
@@ -117,7 +117,7 @@ def plato(tokenizer: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_converted_checkpoint_computes_what_plato_does(plato, turns) -> None:
     encoder = turnlens.load_encoder(plato, device="cpu").eval()
     talk = [TALK[0], TALK[1]] * 8 + TALK if turns == 20 else TALK
-    rows = Renderer(encoder, 512).rows([talk])
+    rows = padded(Renderer(encoder, 512).rows([talk]))
     with torch.no_grad():
         further = {"turn": rows.turn, "speaker": rows.speaker}
         (piece,) = encode_sliced(encoder, rows.input_ids, rows.attention_mask, further=further)
@@ -138,7 +138,7 @@ def test_embeddings_of_dialogues_are_means_of_those_states(plato) -> None:
 def test_the_stock_loader_renders_the_same_tokens(plato) -> None:
     encoder = SentenceTransformer(str(plato), device="cpu")
     ids = encoder.preprocess([TALK])["input_ids"]
-    assert ids.tolist() == Renderer(encoder).rows([TALK]).input_ids.tolist()
+    assert ids.tolist() == padded(Renderer(encoder).rows([TALK])).input_ids.tolist()
     assert encoder.tokenizer.cls_token is None
     assert encoder.preprocess(["hello pizza"])["input_ids"].tolist() == [[7, 9, 2]]
 
@@ -170,9 +170,9 @@ def test_as_in_the_released_code_only_the_upper_layers_learn(plato) -> None:
 
 def test_preparing_for_training_keeps_what_plato_reads(plato) -> None:
     encoder = turnlens.load_encoder(plato, device="cpu")
-    before = Renderer(encoder).rows([TALK])
+    before = padded(Renderer(encoder).rows([TALK]))
     Dial2vec(turn_inputs=True).prepare(encoder)
-    assert torch.equal(Renderer(encoder).rows([TALK]).input_ids, before.input_ids)
+    assert torch.equal(padded(Renderer(encoder).rows([TALK])).input_ids, before.input_ids)
 
 
 class Malicious:

@@ -15,7 +15,7 @@ from torch import nn
 import turnlens
 from closeness import assert_same_vectors
 from turnlens.encoders.conversation_encoder import ConversationEncoder
-from turnlens.encoders.forward import encode_sliced
+from turnlens.encoders.forward import encode_sliced, padded
 from turnlens.encoders.rendering import Renderer, make_conversational
 from turnlens.papers.adaptation import Adaptation
 from turnlens.papers.dial2vec.collator import ConversationCollator
@@ -87,7 +87,7 @@ def test_tables_sum_what_the_literal_formula_sums(from_end: bool) -> None:
 
 def test_zero_tables_and_missing_inputs_change_nothing(dialogue_encoder, conversations) -> None:
     talks = conversations["messages"]
-    rows = Renderer(dialogue_encoder).rows(talks)
+    rows = padded(Renderer(dialogue_encoder).rows(talks))
     plain = token_embeddings(dialogue_encoder, rows)
     embedded = dialogue_encoder.encode_conversations(talks, pooling="interlocutor")
     assert not turn_tables_of(dialogue_encoder) is not None
@@ -100,7 +100,7 @@ def test_zero_tables_and_missing_inputs_change_nothing(dialogue_encoder, convers
 
 
 def test_tables_are_added_to_the_word_embeddings(dialogue_encoder, conversations) -> None:
-    rows = Renderer(dialogue_encoder).rows(conversations["messages"])
+    rows = padded(Renderer(dialogue_encoder).rows(conversations["messages"]))
     plain = token_embeddings(dialogue_encoder, rows)
     randomise(add_turn_tables(dialogue_encoder))
     vectors = token_embeddings(dialogue_encoder, rows, turn=rows.turn, speaker=rows.speaker)
@@ -120,7 +120,7 @@ def test_the_order_of_turns_and_the_speakers_now_matter(dialogue_encoder) -> Non
 
 
 def test_one_input_alone_is_an_error(dialogue_encoder, conversations) -> None:
-    rows = Renderer(add_turn_tables(dialogue_encoder)).rows(conversations["messages"])
+    rows = padded(Renderer(add_turn_tables(dialogue_encoder)).rows(conversations["messages"]))
     with pytest.raises(ValueError, match="both 'turn' and 'speaker'"):
         token_embeddings(dialogue_encoder, rows, turn=rows.turn)
 
@@ -251,7 +251,7 @@ def test_relative_positions_are_those_within_the_turn(dialogue_encoder, conversa
     bert = dialogue_encoder.transformers_model
     if first:  # as RoBERTa counts
         bert.embeddings.position_embeddings.padding_idx = first - 1
-    rows = Renderer(dialogue_encoder, 40).rows(talks)
+    rows = padded(Renderer(dialogue_encoder, 40).rows(talks))
     plain = token_embeddings(dialogue_encoder, rows)
     add_turn_tables(dialogue_encoder, positions=None)
     assert tables_of(dialogue_encoder).position is None

@@ -8,7 +8,7 @@ from typing import Any
 from sentence_transformers import SentenceTransformer
 
 from turnlens._utils.registries import LevelName
-from turnlens.encoders.loading import load_encoder
+from turnlens.encoders.loading import load_sentence_transformer
 from turnlens.papers.adaptation import Adaptation
 from turnlens.papers.baselines.bag_of_words import BM25, LDA, TfIdf
 from turnlens.papers.baselines.baseline import Baseline, BaselineInputs, Make
@@ -225,7 +225,7 @@ def build_baseline(
     if level not in baseline.make:
         raise ValueError(f"the baseline {name} serves {' and '.join(baseline.levels)}, got level {level!r}")
     if baseline.needs == "encoder" and not isinstance(encoder, SentenceTransformer):
-        encoder = load_encoder(encoder)
+        encoder = load_sentence_transformer(encoder)
     inputs = BaselineInputs(encoder, word_vectors, model, topics, seed)
     if baseline.needs != "nothing" and getattr(inputs, baseline.needs) is None:
         raise ValueError(f"the baseline {name} needs {baseline.needs}, got none")

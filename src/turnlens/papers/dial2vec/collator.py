@@ -12,6 +12,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 from turnlens.data.messages import Message
+from turnlens.encoders.forward import padded
 from turnlens.encoders.rendering import Keep, Renderer
 from turnlens.papers.pieces import UtterancePool
 
@@ -79,6 +80,7 @@ class ConversationCollator:
             raise ValueError(f"negatives_per_dialogue must be at least 1, got {negatives_per_dialogue}")
         self.pool = UtterancePool(conversations)
         self.renderer = Renderer(encoder, max_length, keep)
+        self.pad = encoder.tokenizer.pad_token_id
         self.negatives_per_dialogue = negatives_per_dialogue
         self.seed = seed
         self.epoch = 0
@@ -117,7 +119,7 @@ class ConversationCollator:
         if not rows:
             raise ValueError("no conversation of this batch has two speakers: leave such conversations out")
         tensors = {
-            **self.renderer.rows(rows).as_dict(),
+            **padded(self.renderer.rows(rows), self.pad)._asdict(),
             "conversation": torch.tensor(dialogue, dtype=torch.long),
             "is_real": torch.tensor(is_real, dtype=torch.bool),
             "speakers": torch.tensor(speakers, dtype=torch.long),

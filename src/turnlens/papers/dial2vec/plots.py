@@ -19,7 +19,7 @@ from turnlens._utils.files import atomic_path, check_file
 from turnlens._utils.registries import require
 from turnlens._utils.vectors import FloatArray
 from turnlens.data.messages import Messages
-from turnlens.encoders.forward import encode_rows
+from turnlens.encoders.forward import encode_rows, padded
 from turnlens.encoders.rendering import Renderer
 
 _INCHES_PER_TOKEN = 0.16
@@ -44,13 +44,13 @@ def token_interactions(
     Raises:
         ValueError: The conversation has one speaker only.
     """
-    rows = Renderer(encoder).rows([messages])
+    rows = padded(Renderer(encoder).rows([messages]), encoder.tokenizer.pad_token_id)
     speaker, turn = rows.speaker[0], rows.turn[0]
     if int(speaker.max()) < 1:
         raise ValueError("the conversation has one speaker only: there is no interaction to show")
     encoder.eval()
     with torch.inference_mode():
-        (piece,) = encode_rows(encoder, {name: tensor.to(encoder.device) for name, tensor in rows.as_dict().items()})
+        (piece,) = encode_rows(encoder, {name: tensor.to(encoder.device) for name, tensor in rows._asdict().items()})
     tokens = piece.tokens[0].cpu()
     if not dot_products:
         tokens = normalize(tokens, dim=1)

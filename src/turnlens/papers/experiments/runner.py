@@ -29,7 +29,7 @@ from turnlens._utils.progress import error_console
 from turnlens.data.dataset_operations import draw_conversations
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.folders import BASE_ENCODER
-from turnlens.encoders.loading import encoder_source, load_encoder, weights_digest
+from turnlens.encoders.loading import encoder_source, load_sentence_transformer, weights_digest
 from turnlens.evaluation import TASKS, load_task
 from turnlens.evaluation.evaluator import TaskEvaluator
 from turnlens.papers.adaptation import Adaptation
@@ -275,7 +275,7 @@ class _Run:
 
     def __init__(self, suite: Suite, out: Path, encoder: str, scale: Scale, everywhere: Mapping[str, Any]) -> None:
         self.suite, self.out, self.encoder, self.scale, self.everywhere = suite, out, encoder, scale, everywhere
-        self.environment = _environment(load_encoder(encoder))
+        self.environment = _environment(load_sentence_transformer(encoder))
         self.results: Results = {"suite": suite.name, "paper": suite.paper, "environment": self.environment}
         self.loaded: dict[str, _Loaded] = {}  # by name of the data set
 
@@ -403,7 +403,7 @@ class _Run:
             unfinished = path.with_suffix(".unfinished")
             evaluator = validation if training.stage.is_published else None
             try:
-                trained = _train(training, load_encoder(before), conversations, unfinished, evaluator)
+                trained = _train(training, load_sentence_transformer(before), conversations, unfinished, evaluator)
             except Exception:  # a training that failed begins again, but one that was stopped continues
                 shutil.rmtree(unfinished, ignore_errors=True)
                 raise
@@ -416,7 +416,7 @@ class _Run:
             }
             save_encoder(trained, path, record)
             shutil.rmtree(unfinished, ignore_errors=True)
-        return load_encoder(path)
+        return load_sentence_transformer(path)
 
     def _describe(self, cell: Cell) -> dict[str, Any]:
         return {

@@ -174,7 +174,7 @@ async def next_replies(
     candidates = body.candidates or []
     turns: Any = body.messages
     speaker = next_speaker(turns) if body.speaker is None else body.speaker
-    turns = turns[-(ReplyModel(model.encoder_for(body.mode)).turns_read(body.mode) or len(turns)) :]
+    turns = turns[-(ReplyModel(model.encoder).turns_read(body.mode) or len(turns)) :]
     service.check_count(len(candidates) + len(turns), "candidates")
     starts, tokens = await service.read_texts([*(message["content"] for message in turns), *candidates], "messages")
     messages, read = with_contents(turns, starts), starts[len(turns) :]
@@ -203,7 +203,7 @@ async def _rank(
     candidates: Sequence[str],
     tokens: Sequence[int],
 ) -> list[dict[str, Any]]:
-    encoder, texts = service.model.encoder_for(body.mode), body.candidates or []
+    encoder, texts = service.model.encoder, body.candidates or []
     embed = ReplyModel(encoder).encode_candidates
     vectors = np.concatenate(await service.in_parts(embed, candidates, tokens[len(messages) :]))
     running = ReplyModel(encoder).start(speaker)

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from closeness import assert_same_vectors
 from turnlens import _compat
-from turnlens.encoders import inference as encoder_inference
-from turnlens.encoders.inference import replaced_forward, through_onednn, transformer_through_onednn
+from turnlens.training import onednn
+from turnlens.training.onednn import replaced_forward, through_onednn, transformer_through_onednn
 
 CPU = torch.device("cpu")
 
@@ -29,7 +29,7 @@ def through(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return linear(*arguments)
 
     monkeypatch.setattr(_compat, "onednn_linear", count)
-    monkeypatch.setattr(encoder_inference, "is_quicker", lambda: True)
+    monkeypatch.setattr(onednn, "is_quicker", lambda: True)
     return counted
 
 
@@ -90,9 +90,9 @@ def test_a_transformer_trains_through_it(tiny_encoder: SentenceTransformer, thro
 def test_processors_made_by_intel_keep_mkl(maker: str, is_quicker: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "is_file", lambda path: False)  # as where there is no /proc/cpuinfo
     monkeypatch.setattr(platform, "processor", lambda: f"Family 6 Model 142 Stepping 10, {maker}")
-    encoder_inference._is_made_by_intel.cache_clear()
-    assert encoder_inference.is_quicker() is is_quicker
-    encoder_inference._is_made_by_intel.cache_clear()
+    onednn._is_made_by_intel.cache_clear()
+    assert onednn.is_quicker() is is_quicker
+    onednn._is_made_by_intel.cache_clear()
 
 
 def test_a_replaced_forward_within_another_leaves_the_first() -> None:

@@ -1,0 +1,222 @@
+"""An encoder as arrays: the weights of its transformer, its pooling, and what comes after that; read and run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load_file
+
+from turnlens._utils.registries import ADDED_WEIGHTS
+from turnlens._utils.vectors import FloatArray, unit_vectors
+from turnlens.encoders.onnx_graph import Forward, is_supported, tensor_shapes
+from turnlens.encoders.weight_check import check_finite, check_settings, check_tensors
+
+_POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}  # as older files name them
+_ACTIVATIONS: dict[str, Any] = {"Identity": np.asarray, "Tanh": np.tanh}
+
+
+class NeedsTorch(Exception):
+    """An encoder that only torch can compute; the text says why."""
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A linear layer after the pooling.
+
+    Attributes:
+        weight: Its matrix (out, in).
+        bias: (out,)
+        activation: The name of the function after it.
+    """
+
+    weight: FloatArray
+    bias: FloatArray
+    activation: str
+
+    def __call__(self, vectors: FloatArray) -> FloatArray:
+        """Vectors (n, in) to vectors (n, out)."""
+        return np.asarray(_ACTIVATIONS[self.activation](vectors @ self.weight.T + self.bias))
+
+
+@dataclass(frozen=True)
+class EncoderParts:
+    """An encoder as arrays. Threads may share it.
+
+    Attributes:
+        config: What is in the ``config.json`` of its transformer.
+        weights: The transformer's tensors, float32.
+        pooling: ``"mean"`` or ``"cls"``.
+        after: What comes after the pooling; ``None`` stands for scaling to length 1.
+        threads: Number of processor threads; 0 is one for each core.
+    """
+
+    config: Mapping[str, Any]
+    weights: Mapping[str, FloatArray]
+    pooling: str
+    after: tuple[Dense | None, ...]
+    threads: int = 0
+
+    @property
+    def dim(self) -> int:
+        """The length of its vectors."""
+        sizes = [layer.weight.shape[0] for layer in self.after if layer is not None]
+        return int(sizes[-1] if sizes else self.config["hidden_size"])
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of all that its vectors depend on but for the tokenizer."""
+        layers = [layer and layer.activation for layer in self.after]
+        digest = hashlib.blake2b(repr((self.pooling, layers)).encode(), digest_size=10)
+        dense = [array for layer in self.after if layer for array in (layer.weight, layer.bias)]
+        for name, array in [*sorted(self.weights.items()), *((str(row), array) for row, array in enumerate(dense))]:
+            digest.update(name.encode() + np.ascontiguousarray(array, np.float32).data)
+        return digest.hexdigest()
+
+    @cached_property
+    def forward(self) -> Forward:
+        """The forward pass of its transformer."""
+        return Forward(self.config, self.weights, self.threads)
+
+    def embed_rows(self, rows: Sequence[Sequence[int]], most: int | None = None) -> FloatArray:
+        """The vectors of token rows, at most so many in a pass, float32 (rows, dim)."""
+        pooled = np.zeros((len(rows), self.config["hidden_size"]), np.float32)
+        for numbers, states, lengths in self.forward.slices(rows, most):
+            if self.pooling == "cls":
+                pooled[numbers] = states[:, 0]
+            else:
+                inside = (np.arange(states.shape[1]) < lengths[:, None]).astype(np.float32)
+                pooled[numbers] = (inside[:, None] @ states)[:, 0] / np.maximum(lengths, 1)[:, None]
+        return self.after_pooling(pooled)
+
+    def token_sums(
+        self, rows: Sequence[Sequence[int]], owners: Sequence[Sequence[int]], count: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """The sum of the states of the tokens of each owner (count, dim), and their number (count,).
+
+        Args:
+            rows: Token ids.
+            owners: The number of each token's owner.
+            count: The number of owners.
+        """
+        sums, numbers_of_tokens = np.zeros((count, self.config["hidden_size"]), np.float32), np.zeros(count, np.float32)
+        for numbers, states, lengths in self.forward.slices(rows):
+            tokens = np.concatenate([states[place, :length] for place, length in enumerate(lengths)])
+            owner = np.concatenate([owners[number] for number in numbers]).astype(np.int64)
+            order = owner.argsort(kind="stable")
+            found, starts = np.unique(owner[order], return_index=True)
+            if len(found):
+                sums[found] += np.add.reduceat(tokens[order], starts)
+                numbers_of_tokens += np.bincount(owner, minlength=count)
+        return sums, numbers_of_tokens
+
+    def after_pooling(self, vectors: FloatArray) -> FloatArray:
+        """Apply what comes after the pooling (n, dim)."""
+        for layer in self.after:
+            vectors = unit_vectors(vectors) if layer is None else layer(vectors)
+        return vectors.astype(np.float32, copy=False)
+
+
+def read_parts(folder: Path, name: str) -> tuple[EncoderParts, Path]:
+    """Read an encoder, and return it with the folder of its transformer.
+
+    Raises:
+        DamagedEncoder: See `turnlens.encoders.weight_check`.
+        NeedsTorch: It is made of other modules, or of a transformer of another kind.
+    """
+    first, *modules = [
+        (entry["type"].rpartition(".")[2], folder / entry["path"]) for entry in read_json(folder, "modules")
+    ]
+    if first[0] != "Transformer" or not modules or modules[0][0] != "Pooling":
+        raise NeedsTorch("is not a transformer with a pooling")
+    place = first[1]
+    config, settings = read_json(place, "config"), read_json(place, "sentence_bert_config", {})
+    if not is_supported(config):
+        raise NeedsTorch(f"is of the kind {config.get('model_type')!r}")
+    if settings.get("do_lower_case") or set(settings.get("modality_config", {})) - {"text", "message"}:
+        raise NeedsTorch("prepares its texts in its own way")
+    check_settings(config, place, name)
+    parts = EncoderParts(
+        config,
+        _weights(place, config, name),
+        _pooling(modules[0][1], config["hidden_size"]),
+        tuple(map(_layer, modules[1:])),
+    )
+    inside = {f"0.model.{key}": array for key, array in parts.weights.items()}
+    for row, layer in enumerate(parts.after):
+        inside |= (
+            {} if layer is None else {f"{row + 2}.linear.weight": layer.weight, f"{row + 2}.linear.bias": layer.bias}
+        )
+    check_finite(inside, name)
+    return parts, place
+
+
+def read_json(folder: Path, name: str, default: Any = None) -> Any:
+    """What is in a JSON file of a folder, by its name without the ending; the default if there is no such file."""
+    file = folder / f"{name}.json"
+    return default if default is not None and not file.is_file() else json.loads(file.read_text(encoding="utf-8"))
+
+
+def _weights(folder: Path, config: Mapping[str, Any], name: str) -> dict[str, FloatArray]:
+    if not (folder / "model.safetensors").is_file():
+        raise NeedsTorch("has its weights in several files, or in none")
+    arrays = _without_prefix(load_file(folder / "model.safetensors"))
+    if any(key.startswith(f"{part}.") for key in arrays for part in ADDED_WEIGHTS):
+        raise NeedsTorch("has further inputs")
+    if {array.dtype for array in arrays.values()} - {np.dtype(kind) for kind in (np.float32, np.float16, np.int64)}:
+        raise NeedsTorch("has weights of another precision")
+    expected = tensor_shapes(config)
+    shapes = {key: (arrays[key].shape, shape) for key, shape in expected.items() if key in arrays}
+    others = {key: pair for key, pair in shapes.items() if pair[0] != pair[1]}
+    inside = {key for key in arrays if key.startswith(("embeddings.", "encoder."))} - {"embeddings.position_ids"}
+    check_tensors(expected.keys() - arrays.keys(), inside - expected.keys(), others, name)
+    return {key: arrays[key].astype(np.float32, copy=False) for key in expected}
+
+
+def _without_prefix(arrays: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+    """Tensors by their names inside the transformer; a model with heads has its own name before them."""
+    prefixes = [key.partition("embeddings.")[0] for key in arrays if key.endswith(".word_embeddings.weight")]
+    prefix = prefixes[0] if prefixes in (["bert."], ["roberta."]) else ""
+    return {key.removeprefix(prefix): array for key, array in arrays.items()}
+
+
+def _pooling(folder: Path, width: int) -> str:
+    config = read_json(folder, "config")
+    modes = [_POOLINGS.get(key, key) for key in config if key.startswith("pooling_mode_") and config[key]]
+    length = config.get("embedding_dimension", config.get("word_embedding_dimension", width))
+    if length != width:
+        raise ValueError(f"its pooling module is for vectors of {length} numbers, its transformer gives {width}")
+    return check_pooling(config.get("pooling_mode", modes), config.get("include_prompt", True))
+
+
+def check_pooling(mode: Any, include_prompt: bool) -> str:
+    """Return a way of pooling if it is one that is computed here, else raise `NeedsTorch`."""
+    mode = mode[0] if isinstance(mode, list) and len(mode) == 1 else mode
+    if mode not in _POOLINGS.values() or not include_prompt:
+        raise NeedsTorch(f"pools its tokens in another way ({mode})")
+    return str(mode)
+
+
+def _layer(module: tuple[str, Path]) -> Dense | None:
+    kind, folder = module
+    if kind == "Normalize":
+        return None
+    config = read_json(folder, "config", {})
+    activation = str(config.get("activation_function", "Tanh")).rpartition(".")[2]
+    check_after(kind, activation, config)
+    weights = load_file(folder / "model.safetensors")
+    weight = weights["linear.weight"].astype(np.float32)
+    return Dense(weight, weights.get("linear.bias", np.zeros(len(weight))).astype(np.float32), activation)
+
+
+def check_after(kind: str, activation: str, config: Mapping[str, Any]) -> None:
+    """Raise `NeedsTorch` for a module after the pooling that is not computed here."""
+    names = {config.get(key) or "sentence_embedding" for key in ("module_input_name", "module_output_name")}
+    if kind != "Dense" or activation not in _ACTIVATIONS or config.get("use_residual") or len(names) > 1:
+        raise NeedsTorch(f"has a module {kind} ({activation})")
