@@ -223,9 +223,6 @@ def check_task(name: str) -> str:
 LevelName = Literal["message", "conversation", "reply"]
 
 
-TRAINING = ("torch", "sentence_transformers", "transformers", "accelerate")  # what the extra train installs
-
-
 def require(module: str, extra: str) -> ModuleType:
     """Import an optional dependency.
 

