@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from sentence_transformers import SentenceTransformer
 
 import turnlens
 from closeness import assert_same_vectors
 from turnlens.encoders import embed
 from turnlens.encoders.history import add_history
+from turnlens.encoders.onnx_encoder import OnnxEncoder
 
 from .command_line import run, succeed
 
@@ -108,11 +108,9 @@ def test_files_are_not_for_clusters_and_urls(chats, tmp_path) -> None:
 def seen(monkeypatch) -> list[str]:
     """The texts that went through an encoder."""
     texts_seen: list[str] = []
-    preprocess = SentenceTransformer.preprocess
+    embed_batch = OnnxEncoder.embed_batch
     monkeypatch.setattr(
-        SentenceTransformer,
-        "preprocess",
-        lambda self, texts, **how: texts_seen.extend(texts) or preprocess(self, texts, **how),
+        OnnxEncoder, "embed_batch", lambda self, texts, *how: texts_seen.extend(texts) or embed_batch(self, texts, *how)
     )
     return texts_seen
 
