@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import torch
+from typing_extensions import override
 
+from turnlens.encoders.encoder import Encoder
 from turnlens.papers.next_message.sequences import EmbeddedSequences, build_sequences
 
 WORDS = ("card", "order", "pizza", "flight", "cancel", "thanks", "my", "the")
@@ -37,12 +39,11 @@ def numbered(count: int, turns: int) -> list[dict[str, Any]]:
     ]
 
 
-class FakeEncoder:
+class FakeEncoder(Encoder):
     """Embeds by a function of the text and the prompt's name, which is the prompt too."""
 
     default_prompt_name = None
-    device = torch.device("cpu")
-    tokenizer = type("Tokenizer", (), {"sep_token": "|", "truncation_side": "right"})()
+    text_tokenizer: Any = SimpleNamespace(sep_token="|")
 
     def __init__(self, vector: Callable[[str, str | None], Any], views: str = "c3l") -> None:
         before = {"plain": (), "ccl": ("before",), "c3l": ("before1", "before2")}[views]
@@ -51,18 +52,10 @@ class FakeEncoder:
         self.vector = vector
         self.asked: list[tuple[str, str | None]] = []
 
-    def encode(
-        self, texts: list[str], prompt_name: str | None = None, prompt: str | None = None, **rest: Any
-    ) -> np.ndarray:
-        name = prompt_name or prompt
-        self.asked += [(text, name) for text in texts]
-        return np.stack([np.asarray(self.vector(text, name), dtype=np.float32) for text in texts])
-
-    def eval(self) -> None:
-        """As of any module."""
-
-    def __getitem__(self, module: int) -> None:
-        """No transformer."""
+    @override
+    def encode_texts(self, texts: Sequence[str], prompt: str | None = None, *rest: Any, **further: Any) -> np.ndarray:
+        self.asked += [(text, prompt) for text in texts]
+        return np.stack([np.asarray(self.vector(text, prompt), dtype=np.float32) for text in texts])
 
 
 def embedded(encoder: Any, rows: list[dict[str, Any]], **settings: Any) -> EmbeddedSequences:

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 
 import turnlens
 from turnlens.encoders.loading import packaged_encoder
-from turnlens.encoders.reply_head import HEAD_FILE
+from turnlens.encoders.reply_scores import HEAD_FILE
 from turnlens.encoders.shipped.delta import CHECKSUM_FILE, file_checksum
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
 from sklearn.metrics import adjusted_rand_score
 
 pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 
 from tests.groups.clouds import clouds
+from turnlens._utils.checked_arrays import save_checked
 from turnlens.groups.group_model import FILE, GroupModel, read_models, write_models
 from turnlens.groups.group_settings import GroupSettings
 from turnlens.groups.model_updates import match_groups, pinned_labels
@@ -166,6 +166,6 @@ def test_a_damaged_memory_is_named(tmp_path: Path) -> None:
 
 
 def test_a_memory_of_another_format_is_refused(tmp_path: Path) -> None:
-    save_file({"any": np.zeros(1)}, tmp_path / FILE, metadata={"groups": '{"format": 99}'})
+    save_checked(tmp_path / FILE, {"format": 99}, {"any": np.zeros(1)})
     with pytest.raises(ValueError, match="has format 99, this version of turnlens reads 1"):
         read_models(tmp_path)

@@ -74,6 +74,6 @@ def test_a_group_shows_one_of_each_mood_first() -> None:
     )
     grouping: Any = SimpleNamespace(sample=rows, groups=np.where(np.arange(len(said)) % 2, -1, 7))
     central = tuple(rows[:3].tolist())
-    row: Any = dict.fromkeys(("phrases", "parent", "level", "size", "share", "edge", "new", "renamed", "colour"))
+    row: Any = dict.fromkeys(("phrases", "parent", "level", "size", "share", "edge", "new", "renamed"))
     [shown] = with_halves([Group(id=7, name="", central=central, **row)], grouping, corpus)
     assert [bool(second[place // 2]) for place in shown.central[:2]] == [False, True] and len(shown.central) == 3

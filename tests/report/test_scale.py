@@ -19,7 +19,7 @@ from turnlens.report.report_groups import with_scale
 def _of(groups: Grouping, **changes: Any) -> list[Group]:
     ids, sizes = np.unique(groups.groups[groups.groups >= 0], return_counts=True)
     row: Any = {"phrases": (), "parent": 0, "level": 1, "share": 0.1, "central": (), "edge": (), "new": False}
-    row |= {"renamed": False, "colour": 0, **changes}
+    row |= {"renamed": False, **changes}
     return [Group(id=int(id), name=str(id), size=int(size), **row) for id, size in zip(ids, sizes)]
 
 
