@@ -37,7 +37,7 @@ OUTPUTS = {
 def schema_of(command: str) -> dict[str, Any]:
     """Return the JSON Schema of what a command writes; of JSON lines, that of the list of all lines.
 
-    Example:
+    Examples:
         >>> schema_of("reply --output")["items"]["properties"]["score"]
         {'type': 'number'}
     """

@@ -151,7 +151,7 @@ def read_conversations(data: ConversationSource, **options: Unpack[ReadOptions])
         ConversationError: Nothing to read, or a bad row; names the file and line.
         ValueError: An option has a bad value.
 
-    Example:
+    Examples:
         >>> import turnlens
         >>> talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello!"}]
         >>> conversations = turnlens.read_conversations([{"id": "a", "messages": talk, "channel": "chat"}])
@@ -193,7 +193,7 @@ def convert_conversations(
         ValueError: ``output`` has another ending or is one of the files that are read, an option has a bad value, or no
             conversation belongs to the split.
 
-    Example:
+    Examples:
         >>> import tempfile, turnlens
         >>> talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello!"}]
         >>> with tempfile.TemporaryDirectory() as folder:

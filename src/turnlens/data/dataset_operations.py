@@ -22,7 +22,7 @@ def merge_consecutive_messages(data: ConversationSource, *, separator: str = " "
     A conversation with a single role, such as a story in sentences, has no turns to restore and stays as it is.
     All functions of this module take conversations in any form that `turnlens.read_conversations` reads or gives.
 
-    Example:
+    Examples:
         >>> import turnlens
         >>> texts = [("user", "Hi"), ("user", "there"), ("agent", "Hello!")]
         >>> talk = [{"role": role, "content": text} for role, text in texts]
@@ -49,7 +49,7 @@ def merge_runs(messages: list[dict[str, Any]], separator: str = " ") -> list[dic
 def drop_empty_messages(data: ConversationSource) -> datasets.Dataset:
     """Strip whitespace around contents, and drop messages, and then conversations, that are left empty.
 
-    Example:
+    Examples:
         >>> import turnlens
         >>> talks = [[{"role": "user", "content": text}] for text in (" Hi ", " ")]
         >>> turnlens.data.drop_empty_messages(talks)["messages"][:]
@@ -66,7 +66,7 @@ def _stripped(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def keep_long_enough(data: ConversationSource, *, min_turns: int = 2) -> datasets.Dataset:
     """Keep the conversations that have at least ``min_turns`` messages.
 
-    Example:
+    Examples:
         >>> import turnlens
         >>> talk = [{"role": "user", "content": "Hi"}, {"role": "agent", "content": "Hello!"}]
         >>> turnlens.data.keep_long_enough([talk, talk[:1]])["id"][:]
@@ -116,7 +116,7 @@ def split_conversations(
     Raises:
         ValueError: A fraction is negative, or they do not add up to 1.
 
-    Example:
+    Examples:
         >>> import turnlens
         >>> parts = turnlens.data.split_conversations(turnlens.sample_conversations(100), dev=0.0, test=0.2)
         >>> {name: len(conversations) for name, conversations in parts.items()}

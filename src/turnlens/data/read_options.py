@@ -39,7 +39,7 @@ class ReadOptions(TypedDict, total=False):
         split_by: The gap at which one long chat is split into conversations: ``"day"``, or a pause, such as
             ``"30m"`` or ``"6h"``.
 
-    Example:
+    Examples:
         >>> import turnlens
         >>> options: turnlens.data.ReadOptions = {"redact": "emails", "on_error": "skip"}
         >>> talk = [{"role": "user", "content": "I am ann@example.com"}]

@@ -77,7 +77,7 @@ def sample_conversations(n: int = 1000, *, seed: int = 0) -> datasets.Dataset:
     Raises:
         ValueError: ``n`` is less than 1.
 
-    Example:
+    Examples:
         >>> import turnlens
         >>> conversations = turnlens.sample_conversations(2)
         >>> conversations["id"][:]

@@ -53,7 +53,7 @@ class ConversationEncoder(Encoder, SentenceTransformer):
         centre: The centre for each way of pooling, which `encode_conversations` applies; or ``{}``.
         training_report: After `turnlens.train`, a `turnlens.training.TrainingReport` of whether it helped.
 
-    Example:
+    Examples:
         >>> import turnlens
         >>> encoder = turnlens.load_encoder(device="cpu")
         >>> parcel, package, thanks = encoder.encode_messages(["Where is my parcel?", "My package is late.", "Thanks!"])
@@ -76,7 +76,7 @@ class ConversationEncoder(Encoder, SentenceTransformer):
     def of(cls, encoder: SentenceTransformer) -> ConversationEncoder:
         """Return an encoder as a `ConversationEncoder`: itself if it is one, else one made from the same modules.
 
-        Example:
+        Examples:
             >>> import turnlens
             >>> encoder = turnlens.load_encoder(device="cpu")
             >>> turnlens.ConversationEncoder.of(encoder) is encoder
@@ -96,7 +96,7 @@ class ConversationEncoder(Encoder, SentenceTransformer):
     def clone(self) -> ConversationEncoder:
         """Return a copy with weights of its own, whose training leaves this encoder as it is.
 
-        Example:
+        Examples:
             >>> import turnlens
             >>> encoder = turnlens.load_encoder(device="cpu")
             >>> clone = encoder.clone()
@@ -108,7 +108,7 @@ class ConversationEncoder(Encoder, SentenceTransformer):
     def shallow_copy(self) -> ConversationEncoder:
         """Return an encoder with the same modules, but with a reply head and a centre of its own.
 
-        Example:
+        Examples:
             >>> import turnlens
             >>> encoder = turnlens.load_encoder(device="cpu")
             >>> copied = encoder.shallow_copy()

@@ -190,7 +190,7 @@ class Encoder:
                 transformer.
             TypeError: An item of a list of texts is no text.
 
-        Example:
+        Examples:
             >>> import turnlens
             >>> encoder = turnlens.load_encoder()
             >>> chat = [{"role": "agent", "content": "Shall I cancel it?"}, {"role": "user", "content": "Yes, please."}]
@@ -255,7 +255,7 @@ class Encoder:
         Raises:
             ValueError: An unknown setting, an empty conversation, or one in which the role asked for is absent.
 
-        Example:
+        Examples:
             >>> import turnlens
             >>> encoder = turnlens.load_encoder()
             >>> chat = [{"role": "user", "content": "Where is my parcel?"}, {"role": "agent", "content": "On its way."}]

@@ -75,7 +75,7 @@ def load_encoder(name_or_path: str | os.PathLike[str] | None = None, *, device: 
         FileNotFoundError: ``name_or_path`` looks like a path and nothing is there.
         ValueError: The model cannot be loaded, or the packaged weights are not the published ones.
 
-    Example:
+    Examples:
         >>> import turnlens
         >>> encoder = turnlens.load_encoder()
         >>> encoder.encode_messages(["Where is my parcel?", "My package is late."]).shape

@@ -43,7 +43,7 @@ class ReplyModel:
         modes: The ways of scoring, the default first.
         own_candidates: Whether a candidate has another vector than the same text has as a message.
 
-    Example:
+    Examples:
         >>> import turnlens
         >>> model = turnlens.ReplyModel(turnlens.load_encoder())
         >>> candidates = model.encode_candidates(["Your parcel is on its way.", "What would you like to eat?"])

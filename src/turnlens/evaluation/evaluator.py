@@ -43,7 +43,7 @@ class TaskEvaluator(BaseEvaluator):
         ValueError: There is no such task.
         ConversationError: The task cannot be made from the data.
 
-    Example:
+    Examples:
         >>> import turnlens
         >>> evaluator = TaskEvaluator("semantic-retrieval", turnlens.sample_conversations(20), max_queries=5)
         >>> evaluator.primary_metric

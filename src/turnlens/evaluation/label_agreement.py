@@ -34,7 +34,7 @@ def label_agreement(groups: Sequence[str | None], labels: Sequence[str], confide
     Raises:
         ValueError: There is no item.
 
-    Example:
+    Examples:
         >>> figures = label_agreement(["refund", "card", "card", None], ["refund", "lost", "lost", "lost"])
         >>> round(figures["accuracy"], 2), round(figures["f1"], 2)
         (0.75, 0.9)

@@ -44,7 +44,7 @@ def load_task(
         ValueError: There is no such task.
         ConversationError: The task cannot be made from the data.
 
-    Example:
+    Examples:
         >>> import turnlens
         >>> task = load_task("semantic-retrieval", turnlens.sample_conversations(20), max_queries=5)
         >>> sorted(find_task("semantic-retrieval").score(lambda texts: [[len(text), 1] for text in texts], task).values)

@@ -57,7 +57,7 @@ def evaluate(
         ValueError: A task is unknown, or the encoder cannot be evaluated on it.
         ConversationError: A task cannot be made from the data.
 
-    Example:
+    Examples:
         >>> import turnlens
         >>> figures = turnlens.evaluate(turnlens.sample_conversations(20), tasks="semantic-retrieval", max_queries=5)
         >>> sorted(figures["semantic_retrieval"])

@@ -31,7 +31,7 @@ class Budget:
     Args:
         size: The bytes of everything that is read, as it lies on the disk; None for what is in memory already.
 
-    Example:
+    Examples:
         >>> Budget(1000).spend(50_000, "the rows")
     """
 

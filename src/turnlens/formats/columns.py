@@ -44,7 +44,7 @@ class Columns:
         ignore: The columns that are not read at all.
         time_is_guessed: The time was guessed from the words of its heading, and may turn out not to be a time.
 
-    Example:
+    Examples:
         >>> Columns.parse("conversation=Ticket,speaker=Author Type,text=Body").speaker
         'Author Type'
     """

@@ -53,7 +53,7 @@ class Format:
         passed_over: Names of fields whose text is no part of a conversation, such as definitions of tools.
         spans_files: Whether conversations continue from file to file, so that files read together are one log.
 
-    Example:
+    Examples:
         >>> from turnlens.formats import FORMATS
         >>> FORMATS["whatsapp"].matches(Head(lines=("31/12/2023, 21:05 - Ann: hello",)))
         True

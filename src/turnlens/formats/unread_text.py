@@ -34,7 +34,7 @@ class UnreadText:
     Args:
         passed_over: Names of fields that the format leaves out on purpose.
 
-    Example:
+    Examples:
         >>> unread = UnreadText()
         >>> unread.add([{"text": "", "blocks": "my laptop does not start"}], {"messages": [{"content": ""}]})
         >>> unread.fields()

@@ -25,7 +25,7 @@ class GroupSettings:
             conversations, and this one in any case, has groups of its own.
         seed: Seed of the sample and of everything random.
 
-    Example:
+    Examples:
         >>> settings = GroupSettings(granularity="fine")
         >>> settings.neighbours_among(900)
         10

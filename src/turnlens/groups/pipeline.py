@@ -78,7 +78,7 @@ def group_vectors(
         parts: The parts that have groups of their own; by default, all is one part.
         advance: Called with numbers of rows that are done.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from turnlens._utils.vectors import unit_vectors
         >>> directions = np.repeat(np.eye(3, dtype=np.float32), 40, axis=0)

@@ -38,7 +38,7 @@ _SECONDS_TO_STOP = 5
 class Explorer:
     """The explorer of a store. It serves this machine only, until `stop`; a notebook shows it in a frame.
 
-    Example:
+    Examples:
         >>> import turnlens
         >>> from turnlens.report import build_report
         >>> from turnlens.store import ConversationStore
@@ -140,7 +140,7 @@ def explore(
 ) -> Explorer:
     """Show in a browser what conversations are about; at the end of a notebook's cell, the explorer appears there.
 
-    Example:
+    Examples:
         >>> import turnlens
         >>> explorer = turnlens.explore(turnlens.sample_conversations(10))
         >>> explorer.url.startswith("http://127.0.0.1:")

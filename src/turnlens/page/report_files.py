@@ -39,7 +39,7 @@ _DANGEROUS = re.compile("[<>&\u2028\u2029]")  # inside a script in a page
 def export_report(report: Report, folder: str | os.PathLike[str], force: bool = False) -> Path:
     """Write a report as a folder that any browser opens from disk. It appears only when it is complete.
 
-    Example:
+    Examples:
         >>> import turnlens
         >>> from turnlens.report import build_report
         >>> from turnlens.store import ConversationStore
@@ -75,7 +75,7 @@ def check_export(folder: str | os.PathLike[str], force: bool = False) -> Path:
 def write_report(report: Report, folder: str | os.PathLike[str]) -> None:
     """Write the data of a report as ``data/*.js`` into a folder; ``data`` appears when it is complete.
 
-    Example:
+    Examples:
         >>> import turnlens
         >>> from turnlens.report import build_report
         >>> from turnlens.store import ConversationStore

@@ -51,7 +51,7 @@ class Adaptation(Schedule, Recipe):
         mask_probability: Share of tokens to predict.
         max_predictions: Predict at most this many tokens of a message.
 
-    Example:
+    Examples:
         >>> from turnlens.papers import Adaptation
         >>> Adaptation(max_steps=100).mask_probability
         0.15

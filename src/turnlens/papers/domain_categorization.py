@@ -118,7 +118,7 @@ def evaluate_categorization(
         n_init: Initialisations of a run, of which the one with the densest clusters counts.
         scaled: Scale the embeddings to length 1 before clustering, because the other tasks compare by cosine.
 
-    Example:
+    Examples:
         >>> rows = [{"messages": [{"role": "user", "content": text}], "domain": text} for text in "aabb"]
         >>> from turnlens.evaluation import embed_labelled, labelled_conversations
         >>> def encode(talks):  # (conversations, dim)

@@ -102,7 +102,7 @@ def evaluate_conversation_retrieval(embedded: EmbeddedConversations, seed: int =
         embedded: From ``embed_labelled``.
         seed: Seed of the bootstrap.
 
-    Example:
+    Examples:
         >>> rows = [{"messages": [{"role": "user", "content": text}], "domain": text} for text in "aabb"]
         >>> from turnlens.evaluation import embed_labelled, labelled_conversations
         >>> def encode(talks):  # (conversations, dim)

@@ -60,7 +60,7 @@ def build_report(
             should be.
         StoreError: It is on a server; or seeds are given, and it is read-only.
 
-    Example:
+    Examples:
         >>> texts = [text for n in range(20) for text in (f"Where is parcel {n}?", f"Please cancel order {n}.")]
         >>> chats = [{"id": text, "messages": [{"role": "user", "content": text}]} for text in texts]
         >>> report = build_report(ConversationStore.create("chats.store", chats), page=False)

@@ -38,7 +38,7 @@ class Groups:
         level: ``"message"`` or ``"conversation"``: what is grouped.
         role: Only the messages of this role are of interest; ``None`` for all.
 
-    Example:
+    Examples:
         >>> requests = ("Where is my parcel {}?", "Please cancel order {}.", "I forgot the password of account {}.")
         >>> chats = [[{"role": "user", "content": text.format(n)}] for n in range(20) for text in requests]
         >>> groups = cluster(chats)
@@ -148,7 +148,7 @@ def cluster(
         ValueError: There is no conversation; the level, the role or the granularity is unknown; a role is given for
             conversations; or seeds are not as they should be.
 
-    Example:
+    Examples:
         >>> requests = ("Where is my parcel {}?", "Please cancel order {}.", "I forgot the password of account {}.")
         >>> chats = [[{"role": "user", "content": text.format(n)}] for n in range(20) for text in requests]
         >>> groups = cluster(chats)

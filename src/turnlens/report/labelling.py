@@ -176,7 +176,7 @@ def label(
     Raises:
         ValueError: There are no groups, or the encoder is not the one that they were found with.
 
-    Example:
+    Examples:
         >>> from turnlens.report import cluster
         >>> texts = [text for n in range(30) for text in (f"Where is parcel {n}?", f"Please cancel order {n}.")]
         >>> chats = [{"id": text, "messages": [{"role": "user", "content": text}]} for text in texts]

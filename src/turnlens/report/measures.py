@@ -38,7 +38,7 @@ class Typical(NamedTuple):
 def number_kind(name: str, values: FloatArray) -> NumberKind:
     """Return the kind of a number: a share of yes or no, a rating of few whole numbers, a count, or an amount.
 
-    Example:
+    Examples:
         >>> number_kind("rating", np.array([1.0, 5.0, 3.0])), number_kind("cost", np.array([0.1, 2.5]))
         ('rating', 'amount')
     """
@@ -54,7 +54,7 @@ def number_kind(name: str, values: FloatArray) -> NumberKind:
 def typical(values: FloatArray, kind: NumberKind) -> Typical:
     """Return what is typical of some values, of which NaN are not known.
 
-    Example:
+    Examples:
         >>> typical(np.array([1.0, 2.0, 900.0, np.nan]), "amount").value
         2.0
     """
@@ -83,7 +83,7 @@ def members(report: Report, group: int) -> BoolArray:
 def plain_number(value: float) -> str:
     """Write a number as people do, with no more digits than tell something.
 
-    Example:
+    Examples:
         >>> [plain_number(value) for value in (1060.4, 12.5, 3.0, 0.128, 0.00123)]
         ['1,060', '12.5', '3', '0.13', '0.0012']
     """

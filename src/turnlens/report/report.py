@@ -40,7 +40,7 @@ class Group:
         joined_at: The most groups of its kind that there are then.
         parts: If it mixes what differs, the share and the most typical rows of each part.
 
-    Example:
+    Examples:
         >>> from turnlens.report import cluster
         >>> requests = ("Where is my parcel {}?", "Please cancel order {}.", "I forgot the password of account {}.")
         >>> chats = [[{"role": "user", "content": text.format(n)}] for n in range(20) for text in requests]
@@ -112,7 +112,7 @@ class Report:
         message_numbers: Measures of each message, by name; NaN where not known (n,).
         neighbours: The neighbours of messages and of conversations among the samples that groups were fitted to.
 
-    Example:
+    Examples:
         >>> from turnlens.report import cluster
         >>> requests = ("Where is my parcel {}?", "Please cancel order {}.", "I forgot the password of account {}.")
         >>> chats = [[{"role": "user", "content": text.format(n)}] for n in range(20) for text in requests]

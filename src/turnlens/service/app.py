@@ -212,7 +212,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         ValueError: A setting or the file of keys is wrong.
         OSError: The file of keys cannot be read.
 
-    Example:
+    Examples:
         >>> from turnlens.service import ServiceSettings, create_app
         >>> create_app(ServiceSettings(max_texts=100)).title  # nothing is loaded before it is served
         'turnlens'

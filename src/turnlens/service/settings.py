@@ -30,7 +30,7 @@ class ServiceSettings(BaseSettings):
         batch_wait_ms: How long an idle model waits for further requests to join the first, in milliseconds.
         log_paths: Also log the paths of requests, which contain ids of conversations.
 
-    Example:
+    Examples:
         >>> from turnlens.service import ServiceSettings
         >>> ServiceSettings(stores={"talks": "talks"}, max_texts=100).max_texts
         100

@@ -45,7 +45,7 @@ class ConversationStore(StoreReader):
     Searches see what any process last committed, and never wait for writers. Several threads may use a store.
     Filters (``where``) are expressions, see `turnlens.store.filters.read_filter`, or `SQL`.
 
-    Example:
+    Examples:
         >>> from turnlens.store import ConversationStore
         >>> talk = {"id": "a", "messages": [{"role": "user", "content": "My card is lost."}]}
         >>> store = ConversationStore.create("talks", [talk], encoder=encoder)  # by default, the shipped one

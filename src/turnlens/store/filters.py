@@ -57,7 +57,7 @@ class FilterError(ValueError):
 class SQL(str):
     """A filter in LanceDB's SQL, which is passed on unchanged: never make one from input that you do not trust.
 
-    Example:
+    Examples:
         >>> read_filter(SQL("role LIKE 'ag%'"), MESSAGE_COLUMNS)
         "role LIKE 'ag%'"
     """
@@ -106,7 +106,7 @@ def read_filter(filter: str, columns: Mapping[str, Column]) -> str:
     Raises:
         FilterError: The filter cannot be read; the error says where.
 
-    Example:
+    Examples:
         >>> read_filter("role = 'user' and not turn > 3", MESSAGE_COLUMNS)
         "role = 'user' AND NOT turn > 3"
     """
@@ -116,7 +116,7 @@ def read_filter(filter: str, columns: Mapping[str, Column]) -> str:
 def named_in(filter: str, columns: Mapping[str, Column]) -> tuple[list[str], dict[str, list[str]]]:
     """Return the roles that a filter compares with, and the entries of labels by their names.
 
-    Example:
+    Examples:
         >>> named_in("role = 'user' or label.intent in ('a', 'b')", MESSAGE_COLUMNS)
         (['user'], {'intent': ['intent=a', 'intent=b']})
     """

@@ -27,7 +27,7 @@ class MessageHit:
         labels: Its further fields, and those of its conversation as texts, but for ``system``; its own go first.
         time: When it was said, if the message has a time.
 
-    Example:
+    Examples:
         >>> hit = MessageHit(0.9, "a", 0, "user", "My card is lost.", {"intent": "lost"}, time=None)
         >>> f"{hit.conversation}, turn {hit.turn}: {hit.text}"
         'a, turn 0: My card is lost.'
@@ -125,7 +125,7 @@ class StoreStats:
 def hits_table(hits: Sequence[MessageHit | ConversationHit]) -> pa.Table:
     """Hits as an Arrow table (``.to_pandas()`` for pandas); labels are JSON.
 
-    Example:
+    Examples:
         >>> hit = MessageHit(0.9, "a", 0, "user", "My card is lost.", {"intent": "lost"}, time=None)
         >>> hits_table([hit])["labels"].to_pylist()
         ['{"intent": "lost"}']

@@ -63,7 +63,7 @@ def centre(
         FileExistsError: The output exists and ``force`` is not given.
         ValueError: No conversation says anything, the output is among what is read, or ``stretch`` is out of range.
 
-    Example:
+    Examples:
         >>> import turnlens
         >>> encoder = turnlens.centre(turnlens.sample_conversations(6))
         >>> sorted(encoder.centre)

@@ -100,7 +100,7 @@ def merge(
         ValueError: There is no encoder, one was trained from another base, or the scale is out of range.
         TypeError: ``encoders`` is a single path.
 
-    Example:
+    Examples:
         >>> import turnlens
         >>> one, other = turnlens.load_encoder(), turnlens.load_encoder()  # or the folders of two trained encoders
         >>> merged = turnlens.merge([one, other])

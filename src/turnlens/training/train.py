@@ -78,7 +78,7 @@ def train(
         ValueError: A bad setting, too few conversations, an output among what is read, or an unfinished run with other
             settings.
 
-    Example:
+    Examples:
         >>> import turnlens
         >>> chats = turnlens.sample_conversations(6)
         >>> encoder = turnlens.train(chats, method="in-context", settings={"max_steps": 1, "batch_size": 4})

@@ -22,7 +22,7 @@ class TrainingReport:
     Attributes:
         record: How many conversations were kept and left out, steps, losses, and figures on held-out conversations.
 
-    Example:
+    Examples:
         >>> figures = {"stability": {"before": 40.0, "before_interval": [38, 42], "after": 44.0,
         ...     "after_interval": [42, 46], "difference": 4.0, "difference_interval": [2, 6]}}
         >>> report = TrainingReport({"held_out": {"conversations": 100, "figures": figures}})

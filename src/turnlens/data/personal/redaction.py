@@ -76,7 +76,7 @@ class Redaction:
     Raises:
         ValueError: Nothing is to be redacted, a pattern is unknown, or a file or model is missing.
 
-    Example:
+    Examples:
         >>> import turnlens
         >>> turnlens.data.Redaction(("emails", "phones")).text("I am ann@example.com, +49 171 1234567")
         'I am [email], [phone]'

@@ -37,7 +37,7 @@ class SiameseSettings(InBatchSettings):
     Attributes:
         context: ``"single"``, the previous turn; ``"multi"``, the preceding turns joined into one text.
 
-    Example:
+    Examples:
         >>> from turnlens.papers import SiameseSettings
         >>> SiameseSettings(context="multi").context
         'multi'
@@ -108,7 +108,7 @@ class SingleVectorSettings(InBatchSettings):
             only).
         temperature: Divides the cosines.
 
-    Example:
+    Examples:
         >>> from turnlens.papers import SingleVectorSettings
         >>> SingleVectorSettings(context="averaged").temperature
         0.05
@@ -182,7 +182,7 @@ class Siamese(InBatch, SiameseSettings):
     Attributes:
         context_turns: For ``context="multi"``, how many turns are joined into one text, at most.
 
-    Example:
+    Examples:
         >>> from turnlens.papers import Siamese
         >>> Siamese(context="multi").context_turns
         3
@@ -210,7 +210,7 @@ class SingleVector(InBatch, SingleVectorSettings):
     Attributes:
         context_turns: How many turns are joined into one text, at most.
 
-    Example:
+    Examples:
         >>> from turnlens.papers import SingleVector
         >>> SingleVector(max_steps=100).context
         'joined'

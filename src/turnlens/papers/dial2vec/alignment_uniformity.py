@@ -46,7 +46,7 @@ def evaluate_alignment_uniformity(embedded: EmbeddedConversations, seed: int = 0
         embedded: From ``embed_labelled``.
         seed: Ignored; all tasks share a signature.
 
-    Example:
+    Examples:
         >>> rows = [{"messages": [{"role": "user", "content": text}], "domain": text} for text in "aabb"]
         >>> from turnlens.evaluation import embed_labelled, labelled_conversations
         >>> def encode(talks):  # (conversations, dim)

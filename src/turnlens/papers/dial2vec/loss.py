@@ -103,7 +103,7 @@ class Dial2vecSettings(Settings):
         window: Turns further apart do not match (w; the paper's best: 10); ``math.inf`` for no limit.
         temperature: τ of Eq. 5.
 
-    Example:
+    Examples:
         >>> from turnlens.papers import Dial2vecSettings
         >>> Dial2vecSettings(window=5).temperature
         0.2

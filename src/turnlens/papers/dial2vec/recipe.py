@@ -32,7 +32,7 @@ class Dial2vec(AdaptedRecipe, Dial2vecSettings):
         table_learning_rate: Peak learning rate of turn tables that are still zero. Tables that have already learned
             have the learning rate of the other weights, or are frozen with the embeddings.
 
-    Example:
+    Examples:
         >>> from turnlens.papers import Dial2vec
         >>> Dial2vec(max_steps=60).window
         10
@@ -96,7 +96,7 @@ class PublishedDial2vec(Dial2vec):
     Settings that the paper leaves open are those of the released code: in each of 5 epochs, every dialogue is used 10
     times, mixed with others each time, and dialogues of fewer than 5 turns are left out.
 
-    Example:
+    Examples:
         >>> from turnlens.papers import PublishedDial2vec
         >>> PublishedDial2vec(epochs=1).level
         'conversation'

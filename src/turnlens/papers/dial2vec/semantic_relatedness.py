@@ -67,7 +67,7 @@ def evaluate_relatedness(embedded: EmbeddedConversations, seed: int = 0) -> Rela
         embedded: From ``embed_labelled``.
         seed: Seed of the bootstrap.
 
-    Example:
+    Examples:
         >>> rows = [{"messages": [{"role": "user", "content": text}], "domain": text} for text in "aabb"]
         >>> from turnlens.evaluation import embed_labelled, labelled_conversations
         >>> def encode(talks):  # (conversations, dim)

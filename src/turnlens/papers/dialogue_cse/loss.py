@@ -47,7 +47,7 @@ def context_aware_embeddings(response_tokens: Tensor, response_mask: Tensor, con
     Raises:
         ValueError: The shapes do not match.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from turnlens.papers import context_aware_embeddings
         >>> response, mask, context = torch.eye(4)[None], torch.ones(1, 4), torch.tensor([[1.0, 0.0, 0.0, 0.0]])
@@ -100,7 +100,7 @@ class DialogueCSESettings(InBatchSettings):
             literally).
         temperature: τ of Eq. 8.
 
-    Example:
+    Examples:
         >>> from turnlens.papers import DialogueCSESettings
         >>> DialogueCSESettings(context_turns=5, context_count="in-all").reach
         3

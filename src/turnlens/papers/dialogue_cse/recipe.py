@@ -30,7 +30,7 @@ from turnlens.training.recipes.base import Inputs
 class DialogueCSE(InBatch, DialogueCSESettings):
     """See `turnlens.papers.DialogueCSESettings` for the other settings.
 
-    Example:
+    Examples:
         >>> from turnlens.papers import DialogueCSE
         >>> DialogueCSE(max_steps=100).temperature
         0.1
@@ -58,7 +58,7 @@ class PublishedDialogueCSE(DialogueCSE):
     told, 97 % have the response's own role. Eq. 7 is read literally. ``max_length`` and ``min_turns`` are those of the
     E-commerce corpus: the Jing Dong corpus has 100 tokens, the Microsoft corpus keeps conversations of any length.
 
-    Example:
+    Examples:
         >>> from turnlens.papers import PublishedDialogueCSE
         >>> PublishedDialogueCSE().negatives
         9

@@ -66,7 +66,7 @@ class C3LSettings(TurnOrderSettings):
         directional: Whether ``cos((B1(u_i) + B2(u_j)) / 2, A(u_0)) → 0`` for 0 < i < j (ablation).
         positives: ``"triple"``, or ``"bi"``: ``cos(B1(u_i), a)`` and ``cos(B2(u_i), a) → (i + 1) / w`` (ablation).
 
-    Example:
+    Examples:
         >>> from turnlens.papers import C3LSettings
         >>> C3LSettings(positives="bi").curved
         True

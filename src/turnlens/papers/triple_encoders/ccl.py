@@ -44,7 +44,7 @@ class CCLSettings(TurnOrderSettings):
     Attributes:
         directional: Whether there are directional negatives.
 
-    Example:
+    Examples:
         >>> from turnlens.papers import CCLSettings
         >>> CCLSettings(window=5).directional
         True

@@ -134,7 +134,7 @@ class TurnOrder(AdaptedRecipe, TurnOrderSettings):
 class CCL(TurnOrder, CCLSettings):
     """See `turnlens.papers.CCLSettings` for the other settings.
 
-    Example:
+    Examples:
         >>> from turnlens.papers import CCL
         >>> CCL(max_steps=100).views
         'ccl'
@@ -155,7 +155,7 @@ class C3L(TurnOrder, C3LSettings):
     Attributes:
         ccl_first: Train an encoder without views with CCL first, with the same settings; otherwise from scratch.
 
-    Example:
+    Examples:
         >>> from turnlens.papers import C3L
         >>> C3L(ccl_first=False).views
         'c3l'
@@ -241,7 +241,7 @@ class Published(TurnOrder):
 class PublishedCCL(Published, CCL):
     """A batch of 4 windows has the 48 pairs of the authors' code.
 
-    Example:
+    Examples:
         >>> from turnlens.papers import PublishedCCL
         >>> PublishedCCL(nli=None).batch_size
         4
@@ -255,7 +255,7 @@ class PublishedCCL(Published, CCL):
 class PublishedC3L(Published, C3L):
     """A batch of 3 windows has about the 48 triples of the authors' code.
 
-    Example:
+    Examples:
         >>> from turnlens.papers import PublishedC3L
         >>> PublishedC3L(nli=None).batch_size
         3

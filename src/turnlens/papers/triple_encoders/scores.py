@@ -76,7 +76,7 @@ def triple_query(before1: ArrayLike, before2: ArrayLike, last_rows: int | None =
     Raises:
         ValueError: The shapes differ, there is no utterance, or ``last_rows`` is not positive.
 
-    Example:
+    Examples:
         >>> from turnlens.papers import triple_query
         >>> triple_query([[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [1.0, 0.0]])
         array([1., 0.])
@@ -112,7 +112,7 @@ def max_scores(before1: ArrayLike, before2: ArrayLike, candidates: Any) -> np.nd
     Raises:
         ValueError: The shapes do not fit, or there is no utterance or no candidate.
 
-    Example:
+    Examples:
         >>> from turnlens.papers import max_scores
         >>> max_scores([[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]).tolist()
         [1.0, 0.0]

@@ -141,7 +141,7 @@ def get_recipe(method: str, *, settings: Mapping[str, Any] | None = None, preset
         ValueError: An unknown method, preset or setting, a value out of range, or the recipe of an extension that is
             no dataclass.
 
-    Example:
+    Examples:
         >>> get_recipe("in-context", settings={"max_steps": 10}).max_steps
         10
     """

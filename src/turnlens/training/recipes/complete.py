@@ -93,7 +93,7 @@ class Complete(InContext):
         held_out: Share of the sample that is not learned from (at least ten conversations).
         keep_anyway: Keep what was learned even if the conversations that were held out are no better for it.
 
-    Example:
+    Examples:
         >>> Complete(max_steps=10, keep_anyway=True).held_out
         0.1
     """

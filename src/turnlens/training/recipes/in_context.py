@@ -35,7 +35,7 @@ class InContext(EncoderRecipe, CosineSettings):
             conversation. ``"both"``: these, together with the sum of the message's own vector and those around it
             (`turnlens.encoders.history.add_surroundings`), which teaches more.
 
-    Example:
+    Examples:
         >>> InContext(max_steps=10).temperature
         0.05
     """

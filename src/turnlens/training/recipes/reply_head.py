@@ -72,7 +72,7 @@ class ReplyHeadSettings(Pace, ComposedSettings):
 class ReplyHeadRecipe(ReplyHeadSettings, Recipe):
     """See `turnlens.training.recipes.reply_head.ReplyHeadSettings` for its settings.
 
-    Example:
+    Examples:
         >>> ReplyHeadRecipe(max_steps=10).context_turns
         10
     """
