@@ -37,10 +37,9 @@ class RandomVectors(StoreEncoder):
     """Gives the n-th message ("message n: …") the n-th of some random vectors."""
 
     has_replies, dim, name = False, DIM, "random"
-    encoder = SimpleNamespace(centre={})
 
     def __init__(self, vectors: Vectors) -> None:
-        super().__init__(lambda: None, "messages")
+        super().__init__(SimpleNamespace(centre={}), "messages")
         self._vectors = vectors
 
     def digest(self) -> str:

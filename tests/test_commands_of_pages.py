@@ -32,6 +32,7 @@ from turnlens._utils.registries import DEFAULT_METHOD
 from turnlens.cli.main import app
 from turnlens.cli.options import parse_settings
 from turnlens.encoders import loading
+from turnlens.encoders.folders import DEFAULT_ENCODER
 from turnlens.evaluation.task import find_task
 from turnlens.papers import adaptation
 from turnlens.papers.experiments.runner import resolve_stage, settings_it_has
@@ -239,7 +240,7 @@ def test_what_a_page_says_works(
 ) -> None:
     place_of = loading._place_of
     monkeypatch.setattr(
-        loading, "_place_of", lambda name: (str(small_encoder), False) if name is None else place_of(name)
+        loading, "_place_of", lambda name: place_of(name if name not in (None, DEFAULT_ENCODER) else small_encoder)
     )
     folder = tmp_path / "folder"
     shutil.copytree(prepared, folder)

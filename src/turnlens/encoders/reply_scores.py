@@ -41,7 +41,8 @@ class HeadArrays(NamedTuple):
 
     def queries(self, vectors: FloatArray, same: BoolArray, present: BoolArray) -> FloatArray:
         """The queries of contexts, of length 1 (contexts, dim), as from `turnlens.encoders.reply_head.ReplyHead`."""
-        weights = np.where(same, self.recency[SAME], self.recency[OTHER]) * present  # (contexts, turns)
+        recency = self.recency[:, : same.shape[1]]
+        weights = np.where(same, recency[SAME], recency[OTHER]) * present  # (contexts, turns)
         query = _weighted(weights, vectors)
         for relation, of_relation in ((SAME, same), (OTHER, ~same)):
             query = query + _weighted(weights * of_relation, vectors) @ self.context[relation].T

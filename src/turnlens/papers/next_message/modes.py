@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
 from turnlens._utils.registries import NEXT_MESSAGE_MODES
 from turnlens._utils.vectors import FloatArray, IntArray, unit_vectors
-from turnlens.encoders.reply_head import ReplyHead
-from turnlens.encoders.reply_scores import bi_query
+from turnlens.encoders.reply_scores import HeadArrays, bi_query, head_of
 from turnlens.evaluation.bm25 import bm25_scorer
 from turnlens.evaluation.exact_ranking import on_grid
 from turnlens.evaluation.scoring import unit_rows
@@ -59,7 +57,7 @@ class Modes:
 
     def __init__(self, embedded: EmbeddedSequences) -> None:
         self.embedded = embedded
-        self.head = getattr(embedded.encoder, "reply_head", None)
+        self.head = head_of(embedded.encoder)
 
     @property
     def served(self) -> tuple[str, ...]:
@@ -146,18 +144,15 @@ def _bm25(embedded: EmbeddedSequences, depth: Depth) -> Scorer:
     return scores
 
 
-def _composed(embedded: EmbeddedSequences, depth: Depth, head: ReplyHead) -> Scorer:
+def _composed(embedded: EmbeddedSequences, depth: Depth, head: HeadArrays) -> Scorer:
     """The reply head's queries against its candidates, from vectors that other modes use as well."""
     units = unit_rows(embedded.rows(depth.candidates), [embedded.sequences.texts[index] for index in depth.candidates])
-    grid = on_grid(head.arrays().map_candidates(units)).T
+    grid = on_grid(head.map_candidates(units)).T
 
     def scores(block: slice, contexts: Any) -> FloatArray:
         text, same = context_turns(embedded.sequences, depth.contexts[block], depth.turn)
         latest = slice(None, -1 - head.turns, -1)
-        vectors = torch.from_numpy(unit_vectors(embedded.rows(text)[:, latest]).astype(np.float32))
-        relation = torch.from_numpy(same[:, latest].copy())
-        with torch.inference_mode():
-            queries = head.queries(vectors, relation, torch.ones_like(relation))
-        return on_grid(queries.numpy()) @ grid
+        vectors, relation = unit_vectors(embedded.rows(text)[:, latest]).astype(np.float32), same[:, latest]
+        return on_grid(head.queries(vectors, relation, np.ones_like(relation))) @ grid
 
     return scores
