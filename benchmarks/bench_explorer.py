@@ -68,9 +68,9 @@ def cluster_ratio(count: int) -> None:
         for row in turnlens.sample_conversations(count)
     ]
     texts = list(dict.fromkeys(message["content"] for row in rows for message in row["messages"]))
-    encoder = turnlens.load_encoder()
-    encoder.encode(texts[:50])
-    encode = cpu(lambda: encoder.encode(texts))
+    stock, encoder = turnlens.load_encoder(device="cpu"), turnlens.load_encoder()
+    stock.encode(texts[:50])
+    encode = cpu(lambda: stock.encode(texts))
     cluster = cpu(lambda: turnlens.cluster(rows, encoder=encoder))
     print(
         f"cluster of {count:,} conversations with long turns: {cluster:.1f} s; encode of their {len(texts):,} distinct "

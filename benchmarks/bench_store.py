@@ -49,7 +49,7 @@ class RandomVectors(StoreEncoder):
         numbers = [int(text.split(":")[0].split()[1]) for text in texts]
         return {"vector": self._vectors.of(numbers), "tokens": np.ones(len(texts), np.int64)}
 
-    def text_query(self, text: str) -> np.ndarray:
+    def _text_query(self, text: str) -> np.ndarray:
         return self.messages([text])["vector"][0]
 
 
