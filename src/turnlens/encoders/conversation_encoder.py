@@ -16,7 +16,6 @@ from typing import Any
 
 import torch
 from huggingface_hub import try_to_load_from_cache
-from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
 from torch import nn
 from typing_extensions import override
@@ -32,10 +31,10 @@ from turnlens.encoders.onnx_encoder import OnnxEncoder, read_beside
 from turnlens.encoders.rendering import TokenRows
 from turnlens.encoders.reply_head import ReplyHead
 from turnlens.encoders.reply_scores import HEAD_FILE, check_head, write_head
-from turnlens.encoders.tokenizing import TextTokenizer, transformers_tokenizer
+from turnlens.encoders.tokenizing import TextTokenizer, lasting_settings, transformers_tokenizer
 from turnlens.encoders.transformer import after_pooling, positions, restore_added_weights, transformer_of
 from turnlens.encoders.transformers_check import checked_loading
-from turnlens.encoders.weight_check import DamagedEncoder, write_checksums
+from turnlens.encoders.weight_check import DamagedEncoder, refusing_damage, write_checksums
 
 _WORTH_A_SESSION = 20_000  # characters, which torch embeds in the time that a session of ONNX Runtime takes to build
 
@@ -179,12 +178,9 @@ class ConversationEncoder(Encoder, SentenceTransformer):
         backend = getattr(self.tokenizer, "backend_tokenizer", None)
         if backend is None:
             return ""
-        described = json.loads(backend.to_str())
-        for passing in ("truncation", "padding"):  # these are left over from the last call
-            described.pop(passing, None)
         tokenizer = self.tokenizer
         limits = (self.max_seq_length, self.truncate_dim, tokenizer.truncation_side, tokenizer.chat_template)
-        return json.dumps(described, sort_keys=True) + repr(limits)
+        return json.dumps(lasting_settings(backend.to_str()), sort_keys=True) + repr(limits)
 
     @override
     def limit_threads(self, threads: int) -> None:
@@ -208,9 +204,6 @@ class ConversationEncoder(Encoder, SentenceTransformer):
     def token_sums(
         self, rows: TokenRows, owners: Sequence[Sequence[int]], count: int, dtype: Half | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        encoder = self.for_inference(4 * sum(map(len, rows.ids)), dtype)
-        if encoder is not self:
-            return encoder.token_sums(rows, owners, count, dtype)
         return inference.token_sums(self, rows, owners, count, dtype)
 
     @override
@@ -252,16 +245,13 @@ class ConversationEncoder(Encoder, SentenceTransformer):
         """
         folder, file = Path(name_or_path), "model.safetensors"
         weights = folder / file if folder.is_dir() else try_to_load_from_cache(name_or_path, file)
-        try:
-            # Other kinds of encoders keep their weights elsewhere; no method has added any to these.
-            if isinstance(weights, (str, Path)) and Path(weights).is_file():
-                restore_added_weights(self, weights)
-        except SafetensorError as error:
-            raise DamagedEncoder(
-                f"cannot load the encoder {name_or_path!r}: a file of weights is damaged: {error}"
-            ) from error
-        except ValueError as error:
-            raise DamagedEncoder(str(error)) from error
+        with refusing_damage(name_or_path):
+            try:
+                # Other kinds of encoders keep their weights elsewhere; no method has added any to these.
+                if isinstance(weights, (str, Path)) and Path(weights).is_file():
+                    restore_added_weights(self, weights)
+            except ValueError as error:
+                raise DamagedEncoder(str(error)) from error
         head, self.centre = read_beside(folder, self.get_embedding_dimension())
         self.reply_head = None if head is None else ReplyHead.of(head)
 

@@ -12,7 +12,7 @@ import numpy as np
 from turnlens._utils.progress import progress_of
 from turnlens._utils.registries import POOLINGS, check_pooling
 from turnlens._utils.vectors import FloatArray
-from turnlens.data.messages import Messages
+from turnlens.data.messages import Messages, texts_of
 from turnlens.encoders.centre import Centre
 from turnlens.encoders.encoder import Encoder, Half
 from turnlens.encoders.messages import encode_from_messages, encode_messages
@@ -111,12 +111,13 @@ def encode_conversations(
     if encoder.width is None:
         return _centred(_without_transformer(encoder, conversations, pooling), centre)
     pool, renderer = token_pooling(pooling), Renderer(encoder, keep=keep)
+    passes = encoder.for_inference(sum(map(len, texts_of(conversations))), dtype)
     embeddings = []
     progress = progress_of("embedding conversations", len(conversations), visible=show_progress_bar)
     with progress as advance:
         for start in range(0, len(conversations), _CONVERSATIONS_AT_ONCE):
             batch = conversations[start : start + _CONVERSATIONS_AT_ONCE]
-            sums, counts = _sums_by_speaker(encoder, renderer, batch, long, dtype)
+            sums, counts = _sums_by_speaker(passes, renderer, batch, long, dtype)
             embeddings.append(pool(SpokenTokens(sums, counts, batch, start, absent == "zero")))
             advance(len(batch))
     renderer.warn_of_cuts()

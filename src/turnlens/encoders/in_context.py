@@ -11,7 +11,7 @@ import numpy as np
 from turnlens._utils.arguments import require_list
 from turnlens._utils.progress import progress_of
 from turnlens._utils.vectors import FloatArray, unit_vectors
-from turnlens.data.messages import Messages
+from turnlens.data.messages import Messages, texts_of
 from turnlens.encoders.encoder import Encoder, Half, as_conversational
 from turnlens.encoders.messages import encode_messages
 from turnlens.encoders.rendering import Renderer
@@ -118,6 +118,7 @@ def sums_in_context(
         raise ValueError("a static encoder's tokens do not see each other: messages in context need a transformer")
     renderer = Renderer(encoder)
     parts = [(np.zeros((0, encoder.width), np.float32), np.zeros(0, np.float32))]
+    encoder = encoder.for_inference(sum(map(len, texts_of(conversations))), dtype)
     progress = progress_of("embedding conversations", len(conversations), visible=show_progress_bar)
     with progress as advance:
         for start in range(0, len(conversations), _CONVERSATIONS_AT_ONCE):

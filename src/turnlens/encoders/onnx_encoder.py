@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from safetensors import SafetensorError
 from tokenizers import Tokenizer
 from typing_extensions import override
 
@@ -21,8 +20,8 @@ from turnlens.encoders.folders import DEFAULT_ENCODER, SHIPPED, published_source
 from turnlens.encoders.onnx_graph import first_position
 from turnlens.encoders.rendering import TokenRows
 from turnlens.encoders.reply_scores import HEAD_FILE, HeadArrays, check_head, read_head
-from turnlens.encoders.tokenizing import TextTokenizer, file_tokenizer
-from turnlens.encoders.weight_check import DamagedEncoder, check_files, check_vocabulary
+from turnlens.encoders.tokenizing import TextTokenizer, file_tokenizer, lasting_settings
+from turnlens.encoders.weight_check import DamagedEncoder, check_files, check_vocabulary, refusing_damage
 
 _VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 
@@ -171,20 +170,17 @@ def read_beside(folder: Path, dim: int | None) -> tuple[HeadArrays | None, dict[
         DamagedEncoder: A file is damaged, or belongs to another encoder.
     """
     path = folder / HEAD_FILE
-    try:
-        head = read_head(path) if path.is_file() else None
-        if head is not None:
-            check_head(head, dim)
-        path = folder / CENTRE_FILE
-        centre = read_centre(path) if path.is_file() else {}
-        check_centre(centre, dim)
-    except SafetensorError as error:
-        raise DamagedEncoder(
-            f"cannot load the encoder {str(folder)!r}: a file of weights is damaged: {error}"
-        ) from error
-    except ValueError as error:
-        problem = str(error)
-        raise DamagedEncoder(problem if str(path) in problem else f"{path}: {problem}") from error
+    with refusing_damage(str(folder)):
+        try:
+            head = read_head(path) if path.is_file() else None
+            if head is not None:
+                check_head(head, dim)
+            path = folder / CENTRE_FILE
+            centre = read_centre(path) if path.is_file() else {}
+            check_centre(centre, dim)
+        except ValueError as error:
+            problem = str(error)
+            raise DamagedEncoder(problem if str(path) in problem else f"{path}: {problem}") from error
     return head, centre
 
 
@@ -208,4 +204,4 @@ def _tokenizer(folder: Path, parts: EncoderParts, name: str) -> tuple[TextTokeni
         limit = min(settings.get("model_max_length") or 512, parts.config["max_position_embeddings"])
     text_tokenizer = file_tokenizer(tokenizer, settings, int(limit))
     limits = (text_tokenizer.limit, None, text_tokenizer.template)
-    return text_tokenizer, json.dumps(json.loads(tokenizer.to_str()), sort_keys=True) + repr(limits)
+    return text_tokenizer, json.dumps(lasting_settings(tokenizer.to_str()), sort_keys=True) + repr(limits)

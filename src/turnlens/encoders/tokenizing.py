@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,24 +76,17 @@ def file_tokenizer(tokenizer: Tokenizer, settings: Mapping[str, Any], limit: int
     special = {name: _text(settings.get(f"{name}_token")) for name in ("cls", "sep")}
     number = {name: tokenizer.token_to_id(token) if token else None for name, token in special.items()}
 
-    def ids(texts: list[str]) -> list[list[int]]:
-        return [row.ids for row in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
-
     probe = tokenizer.encode("a")
     before, after = _around(probe.ids, probe.special_tokens_mask)
     template = settings.get("chat_template")
     found = number["cls"], number["sep"]
-    return TextTokenizer(ids, before, after, limit, *found, special["sep"], template)
+    return TextTokenizer(_ids_by(tokenizer), before, after, limit, *found, special["sep"], template)
 
 
 def transformers_tokenizer(tokenizer: Any, limit: int | None) -> TextTokenizer:
     """A tokenizer of transformers, as it is now, or of a static encoder."""
     if isinstance(tokenizer, Tokenizer):
-
-        def rows(texts: list[str]) -> list[list[int]]:
-            return [row.ids for row in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
-
-        return TextTokenizer(rows, [], [], None, None, None, None, None)
+        return TextTokenizer(_ids_by(tokenizer), [], [], None, None, None, None, None)
 
     def ids(texts: list[str]) -> list[list[int]]:
         # Not verbose: texts that are too long are cut later.
@@ -105,6 +99,15 @@ def transformers_tokenizer(tokenizer: Any, limit: int | None) -> TextTokenizer:
     before, after = _around(probe["input_ids"], probe["special_tokens_mask"])
     special = tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.sep_token, tokenizer.chat_template
     return TextTokenizer(ids, before, after, limit, *special)
+
+
+def lasting_settings(tokenizer: str | bytes) -> dict[str, Any]:
+    """What a ``tokenizer.json`` says, but for what the last call left in it."""
+    return {name: value for name, value in json.loads(tokenizer).items() if name not in ("truncation", "padding")}
+
+
+def _ids_by(tokenizer: Tokenizer) -> Callable[[list[str]], list[list[int]]]:
+    return lambda texts: [row.ids for row in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
 
 
 def _around(ids: Sequence[int], special: Sequence[int]) -> tuple[list[int], list[int]]:

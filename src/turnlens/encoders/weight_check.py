@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError
+
+from turnlens.encoders.tokenizing import lasting_settings
 
 CHECKSUMS_FILE = "checksums.json"
 _CHECKED = (".safetensors", ".json", ".txt", ".model", ".jinja")  # weights, settings, tokenizers
@@ -34,6 +37,16 @@ def refused(name: str, problem: str, advice: str = _ADVICE) -> DamagedEncoder:
     return DamagedEncoder(f"cannot load the encoder {name!r}: {problem}. {advice}.")
 
 
+@contextmanager
+def refusing_damage(name: str) -> Iterator[None]:
+    """Inside the block, a file of weights that cannot be read means that the encoder of this name is damaged."""
+    try:
+        yield
+    except SafetensorError as error:
+        problem = f"cannot load the encoder {name!r}: a file of weights is damaged: {error}"
+        raise DamagedEncoder(problem) from error
+
+
 def write_checksums(folder: Path) -> None:
     """Write the SHA-256 of each file that an encoder in this folder is loaded from."""
     files = (file for file in sorted(folder.rglob("*")) if file.suffix in _CHECKED and file.name not in _UNCHECKED)
@@ -50,11 +63,8 @@ def file_checksum(path: Path) -> str:
 def _checksum(file: Path) -> str:
     """The SHA-256 of a file; of a tokenizer, without the state of its last call, with which trainers write it again."""
     if file.name == "tokenizer.json":
-        with suppress(ValueError, RecursionError):
-            settings = json.loads(file.read_bytes())
-            if isinstance(settings, dict):
-                lasting = {key: value for key, value in settings.items() if key not in ("truncation", "padding")}
-                return hashlib.sha256(json.dumps(lasting).encode()).hexdigest()
+        with suppress(ValueError, RecursionError, AttributeError):
+            return hashlib.sha256(json.dumps(lasting_settings(file.read_bytes())).encode()).hexdigest()
     return file_checksum(file)
 
 
