@@ -147,8 +147,9 @@ class JsonText:
         self._start += 1
 
     def _read_more(self) -> bool:
-        check_size(self._buffer[self._start :], self._limit, "a value of the JSON")
+        unread = self._buffer[self._start :]
+        check_size(unread, self._limit, "a value of the JSON")
         more = self._text.read(max(self._chunk, len(self._buffer)))
         if more:
-            self._buffer, self._start = self._buffer[self._start :] + more, 0
+            self._buffer, self._start = unread + more, 0
         return bool(more)

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from turnlens._utils.files import atomic_path
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
+from turnlens.report.measures import number_kind
 from turnlens.report.report import Group, Report
 from turnlens.report.trends import Period, Trend, span_of, trend_of
 from turnlens.store.rewrites import OVERVIEW_FILE
@@ -107,9 +108,8 @@ def limits_of(report: Report) -> dict[str, float]:
     """The number of each name that three quarters of all conversations have at most; 0 of what is only 0 or 1."""
     limits = {}
     for name, values in report.numbers.items():
-        known = values[~np.isnan(values)]
-        is_share = bool(np.isin(known, (0, 1)).all())
-        limits[name] = float(np.quantile(known, _HIGH, method="lower")) if len(known) and not is_share else 0.0
+        is_share = number_kind(name, values) == "share"
+        limits[name] = 0.0 if is_share else float(np.nanquantile(values, _HIGH, method="lower"))
     return limits
 
 
