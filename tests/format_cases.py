@@ -27,7 +27,9 @@ def turns(*contents: str, first: str = "user") -> list[dict[str, str]]:
 
 def write(path: Path, content: Any) -> Path:
     path.parent.mkdir(exist_ok=True, parents=True)
-    path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1), encoding="utf-8")
+    if not isinstance(content, bytes):
+        content = (content if isinstance(content, str) else json.dumps(content, indent=1)).encode("utf-8")
+    path.write_bytes(content)
     return path
 
 

@@ -294,12 +294,7 @@ REPORTS: list[tuple[str, str, Any, Talks]] = [
 def test_inputs_of_reports_are_read_whole(tmp_path: Path) -> None:
     wrong = []
     for number, (report, name, content, expected) in enumerate(REPORTS):
-        path = tmp_path / str(number) / name
-        if isinstance(content, bytes):
-            path.parent.mkdir()
-            path.write_bytes(content)
-        else:
-            write(path, content)
+        path = write(tmp_path / str(number) / name, content)
         try:
             found: Any = said(path)
         except ValueError as error:

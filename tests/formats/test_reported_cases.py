@@ -182,13 +182,7 @@ CASES: list[tuple[str, Any, Talks]] = [
 
 def test_every_text_of_the_cases_is_read(tmp_path: Path) -> None:
     for number, (name, content, expected) in enumerate(CASES):
-        path = tmp_path / str(number) / name
-        if isinstance(content, bytes):
-            path.parent.mkdir()
-            path.write_bytes(content)
-        else:
-            write(path, content)
-        assert said(path) == expected, content
+        assert said(write(tmp_path / str(number) / name, content)) == expected, content
 
 
 def test_ids_that_a_spreadsheet_rounded_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
