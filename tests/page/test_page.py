@@ -506,6 +506,7 @@ def test_days_are_chosen_on_the_chart(make_report: Callable[..., str], open_page
     slider.focus()
     page.keyboard.press("ArrowRight")
     page.wait_for_url("**from=**")
+    page.wait_for_selector(".volume .outside", state="attached")  # the slider of before has the focus, too
     page.wait_for_selector("#brush-from:focus")
     assert page.locator(".volume .outside").count() == 1
     page.keyboard.press("Home")
@@ -516,6 +517,8 @@ def test_days_are_chosen_on_the_chart(make_report: Callable[..., str], open_page
     page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + 60, steps=4)
     page.mouse.up()
     page.wait_for_url("**from=**to=**")
+    page.wait_for_selector(".chip")
+    page.wait_for_selector(".volume .outside", state="attached")
     shown = int(page.locator("#passing").inner_text().split(", ")[1].split()[0])
     assert 0 < shown < 60
     assert page.evaluate("document.querySelectorAll('.volume g').length") == bars  # the rest of the time stays
