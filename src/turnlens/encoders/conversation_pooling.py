@@ -142,7 +142,7 @@ def _sums_by_speaker(
     encoder: Encoder, renderer: Renderer, conversations: Sequence[Messages], long: str, dtype: Half | None
 ) -> tuple[FloatArray, FloatArray]:
     """Sum and number of the tokens of each speaker; speaker 0 is none: (conversations, 1 + speakers[, dim])."""
-    tokens = renderer.tokenize(conversations)
+    tokens = renderer.tokenize(conversations, whole=long == "window")
     if long == "window":
         windows = [renderer.windows(turns) for turns in tokens]
     else:

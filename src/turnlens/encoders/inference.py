@@ -21,7 +21,7 @@ from turnlens.encoders.forward import encode_rows, full_precision, pad_right, pa
 from turnlens.encoders.in_context import newest_words_kept
 from turnlens.encoders.onnx_graph import is_supported, tensor_shapes
 from turnlens.encoders.rendering import TokenRows
-from turnlens.encoders.tokenizing import TOKENIZING
+from turnlens.encoders.tokenizing import TOKENIZING, cut_texts, transformers_ids
 from turnlens.encoders.transformer import added_modules, state_arrays, transformer_of
 
 
@@ -115,6 +115,7 @@ def token_rows(encoder: SentenceTransformer, texts: list[str], prompt: str, newe
 
 
 def _features(encoder: SentenceTransformer, texts: list[str], prompt: str, newest: bool) -> dict[str, Any]:
+    texts = cut_texts(transformers_ids(encoder.tokenizer), texts, encoder.max_seq_length, newest)
     with TOKENIZING:
         if not newest:
             return encoder.preprocess(texts, prompt=prompt or None)

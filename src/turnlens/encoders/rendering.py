@@ -105,11 +105,16 @@ class Renderer:
         """Render each conversation as one row; turns that do not fit are left out."""
         return self.pack(conversations, [self._fitting(turns) for turns in self.tokenize(conversations)])
 
-    def tokenize(self, conversations: Sequence[Messages]) -> list[list[list[int]]]:
-        """Token ids of every turn, followed by the separator if there is one; each distinct text tokenised once."""
+    def tokenize(self, conversations: Sequence[Messages], whole: bool = False) -> list[list[list[int]]]:
+        """Token ids of every turn, followed by the separator if there is one; each distinct text tokenised once.
+
+        Args:
+            conversations: Lists of messages.
+            whole: Read all of a long turn, as `windows` do, not only what fits a row.
+        """
         texts = list(dict.fromkeys(message["content"] for messages in conversations for message in messages))
         rendered = [self._before_turn + text for text in texts]
-        ids = self._tokenizer.ids(rendered) if texts else []
+        ids = self._tokenizer.first_ids(rendered, None if whole else self.max_length) if texts else []
         of_text = {text: [*row, *self._after_turn] for text, row in zip(texts, ids)}
         return [[of_text[message["content"]] for message in messages] for messages in conversations]
 

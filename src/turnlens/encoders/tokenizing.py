@@ -11,6 +11,38 @@ from typing import Any
 from tokenizers import Tokenizer
 
 TOKENIZING = threading.Lock()  # using a tokenizer of transformers changes it, so only one thread may
+_CHARACTERS_PER_TOKEN = 8  # most texts have fewer
+# The tokens next to a cut may differ from those of the whole text: at most about a hundred, since a word of more than a
+# hundred characters is one unknown token, and its beginning may be many.
+_MARGIN = 128
+Ids = Callable[[list[str]], list[list[int]]]
+
+
+def cut_texts(ids: Ids, texts: Sequence[str], tokens: int | None, newest: bool = False) -> list[str]:
+    """Each text without what lies beyond the tokens that are read, since a tokenizer reads all of a text.
+
+    The tokens that are read stay the same. A text with few tokens for its length, such as one long word, stays whole.
+
+    Args:
+        ids: Gives the token ids of texts.
+        texts: The texts.
+        tokens: How many tokens of each are read; ``None`` for all.
+        newest: The last tokens are read, not the first.
+    """
+    texts = list(texts)
+    if tokens is None:
+        return texts
+    wanted = tokens + _MARGIN
+    length = _CHARACTERS_PER_TOKEN * wanted
+    long = [place for place, text in enumerate(texts) if len(text) > length]
+    while long:
+        cut = [texts[place][-length:] if newest else texts[place][:length] for place in long]
+        enough = [len(row) >= wanted for row in ids(cut)]
+        for place, text, is_enough in zip(long, cut, enough):
+            texts[place] = text if is_enough else texts[place]
+        length *= 4
+        long = [place for place, is_enough in zip(long, enough) if not is_enough and len(texts[place]) > length]
+    return texts
 
 
 @dataclass(frozen=True)
@@ -28,7 +60,7 @@ class TextTokenizer:
         template: The chat template of a conversation model.
     """
 
-    ids: Callable[[list[str]], list[list[int]]]
+    ids: Ids
     before: list[int]
     after: list[int]
     limit: int | None
@@ -47,12 +79,12 @@ class TextTokenizer:
         """
         if newest and self.template is not None and self.limit is not None:
             # Their trainers cut the whole row, with the first of its special tokens.
-            whole = [[*self.before, *ids, *self.after] for ids in self.ids([prompt + text for text in texts])]
+            whole = [[*self.before, *ids, *self.after] for ids in self._read([prompt + text for text in texts], newest)]
             return [row[max(0, len(row) - self.limit) :] for row in whole]
         room = None if self.limit is None else max(0, self.limit - len(self.before) - len(self.after))
         kept = slice(None, room)
         rows = []
-        for ids in self.ids([prompt + text for text in texts]):
+        for ids in self._read([prompt + text for text in texts], newest):
             if room is not None and newest:
                 kept = slice(max(0, len(ids) - room), None)
             rows.append([*self.before, *ids[kept], *self.after])
@@ -60,7 +92,14 @@ class TextTokenizer:
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         """How many tokens are read of each text, without special ones."""
-        return [len(ids) if self.limit is None else min(len(ids), self.limit) for ids in self.ids(list(texts))]
+        return [len(ids) if self.limit is None else min(len(ids), self.limit) for ids in self._read(texts)]
+
+    def first_ids(self, texts: Sequence[str], tokens: int | None) -> list[list[int]]:
+        """The token ids of texts: of a long text at least so many of the first."""
+        return self.ids(cut_texts(self.ids, texts, tokens))
+
+    def _read(self, texts: Sequence[str], newest: bool = False) -> list[list[int]]:
+        return self.ids(cut_texts(self.ids, texts, self.limit, newest))
 
 
 def file_tokenizer(tokenizer: Tokenizer, settings: Mapping[str, Any], limit: int | None) -> TextTokenizer:
@@ -87,6 +126,15 @@ def transformers_tokenizer(tokenizer: Any, limit: int | None) -> TextTokenizer:
     """A tokenizer of transformers, as it is now, or of a static encoder."""
     if isinstance(tokenizer, Tokenizer):
         return TextTokenizer(_ids_by(tokenizer), [], [], None, None, None, None, None)
+    with TOKENIZING:
+        probe = tokenizer("a", return_special_tokens_mask=True)
+    before, after = _around(probe["input_ids"], probe["special_tokens_mask"])
+    special = tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.sep_token, tokenizer.chat_template
+    return TextTokenizer(transformers_ids(tokenizer), before, after, limit, *special)
+
+
+def transformers_ids(tokenizer: Any) -> Ids:
+    """All token ids of texts from a tokenizer of transformers, without special ones."""
 
     def ids(texts: list[str]) -> list[list[int]]:
         # Not verbose: texts that are too long are cut later.
@@ -94,11 +142,14 @@ def transformers_tokenizer(tokenizer: Any, limit: int | None) -> TextTokenizer:
             found: list[list[int]] = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
         return found
 
-    with TOKENIZING:
-        probe = tokenizer("a", return_special_tokens_mask=True)
-    before, after = _around(probe["input_ids"], probe["special_tokens_mask"])
-    special = tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.sep_token, tokenizer.chat_template
-    return TextTokenizer(ids, before, after, limit, *special)
+    return ids
+
+
+def truncated_ids(tokenizer: Any, texts: Sequence[str], limit: int) -> list[list[int]]:
+    """The token ids of texts with special ones, cut at a limit on the side where a tokenizer of transformers cuts."""
+    texts = cut_texts(transformers_ids(tokenizer), texts, limit, tokenizer.truncation_side == "left")
+    found: list[list[int]] = tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
+    return found
 
 
 def lasting_settings(tokenizer: str | bytes) -> dict[str, Any]:
@@ -106,7 +157,7 @@ def lasting_settings(tokenizer: str | bytes) -> dict[str, Any]:
     return {name: value for name, value in json.loads(tokenizer).items() if name not in ("truncation", "padding")}
 
 
-def _ids_by(tokenizer: Tokenizer) -> Callable[[list[str]], list[list[int]]]:
+def _ids_by(tokenizer: Tokenizer) -> Ids:
     return lambda texts: [row.ids for row in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from turnlens._utils.vectors import FloatArray
 from turnlens.encoders.encoder import Encoder
-from turnlens.encoders.long_texts import counted_by, start_of, tokens_read
+from turnlens.encoders.rendering import longest_row
+from turnlens.encoders.tokenizing import cut_texts
 from turnlens.errors import TokenizerError
 from turnlens.service.refusals import Refusal
 
@@ -66,26 +67,19 @@ class ServedModel:
         Raises:
             Refusal: The texts are too long, or one is long but has hardly any tokens (413).
         """
-        tokens = tokens_read(self.encoder) or max_tokens
+        tokens = max(int(self.limit or max_tokens), longest_row(self.encoder))
         most, looked_at = _CHARACTERS_PER_TOKEN * max_tokens, 0
-        count_tokens = counted_by(self.encoder)
-
-        def count(start: str) -> int:
-            nonlocal looked_at
+        ids = self.encoder.text_tokenizer.ids
+        starts = []
+        for text in texts:
+            (start,) = cut_texts(ids, [text[:LONGEST_TEXT]], tokens)
+            if len(start) == LONGEST_TEXT < len(text):
+                problem = f"a request may have no text of {len(text):,} characters with hardly any tokens"
+                raise Refusal(413, f"{param}: {problem}: leave it out, or shorten it", param)
             looked_at += len(start)
             if looked_at > most:
                 raise Refusal(413, f"{param}: a request may have {most:,} characters to read: send less", param)
-            return count_tokens(start)
-
-        starts = []
-        for text in texts:
-            start = start_of(text, tokens, count, LONGEST_TEXT)
-            if start is None:
-                problem = f"a request may have no text of {len(text):,} characters with hardly any tokens"
-                raise Refusal(413, f"{param}: {problem}: leave it out, or shorten it", param)
             starts.append(start)
-        if sum(map(len, starts)) > most:
-            raise Refusal(413, f"{param}: a request may have {most:,} characters to read: send less", param)
         return starts
 
     def tokenize(self, texts: Sequence[str], param: str = "input", max_tokens: int | None = None) -> list[TokenRow]:

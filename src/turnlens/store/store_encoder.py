@@ -15,7 +15,6 @@ from turnlens._utils.vectors import embed_distinct, unit_vectors
 from turnlens.data.messages import Message
 from turnlens.encoders.centre import centre_digest
 from turnlens.encoders.encoder import Encoder
-from turnlens.encoders.long_texts import starts_of
 from turnlens.encoders.messages import encode_messages, message_tokens, pool_messages, usual_kind
 from turnlens.encoders.reply_model import ReplyModel, next_speaker
 from turnlens.encoders.reply_scores import head_of
@@ -87,7 +86,6 @@ class StoreEncoder:
 
     def messages(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
         """The columns of messages: vectors of length 1, those as candidates (n, dim), and numbers of tokens (n,)."""
-        texts = starts_of(self.encoder, texts)
         vectors = embed_distinct(self._embedded, texts)
         columns = {"vector": unit_vectors(vectors), "tokens": message_tokens(self.encoder, texts)}
         replies = ReplyModel(self.encoder)
@@ -114,21 +112,15 @@ class StoreEncoder:
         if self.pooling == "messages":
             starts = np.cumsum([0, *(len(messages) for messages in conversations)])[:-1]
             return pool_messages(vectors, tokens, starts, self.centre)
-        read = [self._starts(messages) for messages in conversations]
-        return unit_vectors(self.encoder.encode_conversations(read, pooling=self.pooling))
+        return unit_vectors(self.encoder.encode_conversations(conversations, pooling=self.pooling))
 
     def _text_query(self, text: str) -> np.ndarray:
         """The query (dim,) that finds messages similar to a text."""
-        return unit_vectors(encode_messages(self.encoder, starts_of(self.encoder, [text])))[0]
+        return unit_vectors(encode_messages(self.encoder, [text]))[0]
 
     def conversation_query(self, messages: Sequence[Message]) -> np.ndarray:
         """The query (dim,) that finds conversations similar to this one."""
-        return unit_vectors(self.encoder.encode_conversations([self._starts(messages)], pooling=self.pooling))[0]
-
-    def _starts(self, messages: Sequence[Message]) -> list[Message]:
-        """The messages, each cut to what the encoder reads."""
-        starts = starts_of(self.encoder, [message["content"] for message in messages])
-        return [{**message, "content": start} for message, start in zip(messages, starts)]
+        return unit_vectors(self.encoder.encode_conversations([messages], pooling=self.pooling))[0]
 
     def reply_query(
         self, messages: Sequence[Message], mode: str | None = None, speaker: str | None = None

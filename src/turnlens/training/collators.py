@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from turnlens._utils.arguments import require_list
+from turnlens.encoders.tokenizing import truncated_ids
 
 Row = dict[str, Any]
 
@@ -70,8 +71,7 @@ class TextCollator:
         if not texts:
             return []
         limit = min(max_length, self.encoder.max_seq_length or max_length)
-        ids = self.encoder.tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
-        return [torch.tensor(row) for row in ids]
+        return [torch.tensor(row) for row in truncated_ids(self.encoder.tokenizer, texts, limit)]
 
     def padded(self, ids: Sequence[Tensor]) -> dict[str, Tensor]:
         """Return token ids as ``input_ids`` and ``attention_mask`` of the batch."""

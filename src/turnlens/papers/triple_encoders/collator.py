@@ -12,6 +12,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from turnlens.encoders.tokenizing import truncated_ids
 from turnlens.papers.pieces import UtterancePool
 from turnlens.papers.triple_encoders.views import View, view_prompt, views_of
 from turnlens.training.collators import text_key
@@ -229,5 +230,4 @@ class TurnOrderCollator:
         prompts = [self.encoder.prompts[view_prompt(self.encoder, *column)] or "" for column in self.columns]
         texts = [prompts[column] + text for text, column in rows]
         limit = min(self.max_length, self.encoder.max_seq_length or self.max_length)
-        ids = self.encoder.tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
-        return [torch.tensor(row) for row in ids]
+        return [torch.tensor(row) for row in truncated_ids(self.encoder.tokenizer, texts, limit)]
