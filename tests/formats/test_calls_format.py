@@ -44,6 +44,81 @@ def test_repeated_answers_count_as_branches(tmp_path: Path) -> None:
     assert row["branches"] == 2
 
 
+def _asks(number: int | str, ids: str = "") -> dict[str, Any]:
+    call = {
+        "id": f"{number}{ids}",
+        "type": "function",
+        "function": {"name": "look", "arguments": f'{{"at": "{number}"}}'},
+    }
+    return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+def _result(number: int | str, content: str, ids: str = "") -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": f"{number}{ids}", "content": content}
+
+
+def _agent(*calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A log of calls in one session, each a history that ends with the answer."""
+    return [
+        {
+            "session_id": "s",
+            "request": {"model": "m", "messages": history},
+            "response": {"choices": [{"message": answer}]},
+        }
+        for *history, answer in calls
+    ]
+
+
+_ASK, _DONE = {"role": "user", "content": "Where?"}, {"role": "assistant", "content": "There."}
+_STEPS = [message for n in range(1, 5) for message in (_asks(n), _result(n, f"no {n}"))]
+# The name of a log, its calls, and what is read: the texts of users and assistants, calls by their argument.
+_REPLAYS: dict[str, tuple[list[list[dict[str, Any]]], str]] = {
+    "whole": ([[_ASK, *_STEPS[:length]] for length in (1, 3, 5)] + [[_ASK, *_STEPS[:6], _DONE]], "Where? 1 2 3 There."),
+    "trimmed": (
+        [[_ASK, *_STEPS[:3]], [_ASK, *_STEPS[2:5]], [_ASK, *_STEPS[4:7]], [_ASK, *_STEPS[6:8], _DONE]],
+        "Where? 1 2 3 4 There.",
+    ),
+    "without its question": ([[_ASK, *_STEPS[:3]], _STEPS[2:5], [*_STEPS[4:6], _DONE]], "Where? 1 2 3 There."),
+    "steps left out": (
+        [[_ASK, *_STEPS[:5]], [_ASK, *_STEPS[2:7]], [_ASK, *_STEPS[2:4], *_STEPS[6:], _DONE]],
+        "Where? 1 2 3 4 There.",
+    ),
+    "results cleared": (
+        [[_ASK, *_STEPS[:3]], [_ASK, _asks(1), _result(1, "[cleared]"), *_STEPS[2:4], _DONE]],
+        "Where? 1 2 There.",
+    ),
+    "ids made anew": (
+        [[_ASK, *_STEPS[:3]], [_ASK, _asks(1, "b"), _result(1, "no 1", "b"), *_STEPS[2:4], _DONE]],
+        "Where? 1 2 There.",
+    ),
+    "tools left out": ([[_ASK, *_STEPS[:2], _DONE], [_ASK, _DONE, _ASK, _DONE]], "Where? 1 There. Where? There."),
+    "asked again until it is there": (
+        [[_ASK, _asks(1)], [_ASK, *_STEPS[:2], _asks(1)], [_ASK, _asks(1), _result(1, "yes"), _DONE]],
+        "Where? 1 1 There.",
+    ),
+}
+
+
+def _outline(row: dict[str, Any]) -> str:
+    calls = [json.loads(message.get("tool_calls") or "null") for message in row["messages"]]
+    asked = [json.loads(call[0]["function"]["arguments"])["at"] if call else "" for call in calls]
+    return " ".join(filter(None, (m["content"] or call for m, call in zip(row["messages"], asked))))
+
+
+def test_replays_of_tool_calls_are_no_branches(tmp_path: Path) -> None:
+    for name, (calls, expected) in _REPLAYS.items():
+        (row,) = read(write(tmp_path / "log.jsonl", lines(*_agent(*calls))))
+        assert (_outline(row), row.get("branches")) == (expected, None), name
+
+
+def test_edits_of_agents_are_branches(tmp_path: Path) -> None:
+    edited, again = {**_ASK, "content": "And now?"}, _asks(2, "b")
+    whole = [_ASK, _DONE, edited, *_STEPS[:2], _DONE]
+    for other in ([_ASK, _DONE, _ASK, *_STEPS[:4], _DONE], [_ASK, _DONE, edited, again]):
+        (row,) = read(write(tmp_path / "log.jsonl", lines(*_agent(whole, other))))
+        assert row["branches"] == 1
+
+
 OUTPUT = {"type": "output_text", "text": "Yes"}
 ANSWERS: dict[str, Any] = {
     "chat": {"choices": [{"message": {"role": "assistant", "content": "Yes"}}]},

@@ -141,6 +141,24 @@ def test_a_trace_downloaded_from_langfuses_page(tmp_path: Path, page: dict[str, 
     assert row["latency"] in (1.5, 4.0)  # from times, since pages write milliseconds
 
 
+def test_a_trace_whose_history_was_trimmed_is_one_path(tmp_path: Path) -> None:
+    steps: list[dict[str, Any]] = []
+    for at in (1, 2):
+        steps.append({"role": "assistant", "content": f"Step {at}.", "tool_calls": [{**_OPENAI_CALL, "id": f"c{at}"}]})
+        steps.append({"role": "tool", "tool_call_id": f"c{at}", "content": f"result {at}"})
+    page = _langfuse_page(
+        ASKED,
+        ANSWERED,
+        _observation("a", None, "AGENT", 0, ASKED, ANSWERED),
+        _observation("b", "a", "GENERATION", 1, _SENT, steps[0]),
+        _observation("c", "a", "GENERATION", 2, [*_SENT, *steps[:2]], steps[2]),
+        _observation("d", "a", "GENERATION", 3, [*_SENT, *steps[2:]], {"role": "assistant", "content": ANSWERED}),
+    )
+    (row,) = read(write(tmp_path / "trace.json", page))
+    assert [said["content"] for said in row["messages"]] == [ASKED, "Step 1.", "", "Step 2.", "", ANSWERED]
+    assert row.get("branches") is None
+
+
 def test_a_function_traced_by_a_decorator(tmp_path: Path) -> None:
     root = _observation("a", None, "SPAN", 0, {"args": [ASKED], "kwargs": {}}, ANSWERED)
     call = _observation("b", "a", "GENERATION", 1, [{"role": "user", "content": f"Answer: {ASKED}"}], ANSWERED)

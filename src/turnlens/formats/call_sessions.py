@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import closing
 from hashlib import blake2b
 from itertools import groupby
@@ -18,6 +18,7 @@ from operator import itemgetter
 from typing import Any
 
 from turnlens.formats.bad_input import OTHER_LAYOUT, BadRow, parse_record
+from turnlens.formats.message_layouts import parsed
 from turnlens.formats.source_file import ROWS_OF_A_FILE, Source
 
 Call = dict[str, Any]
@@ -207,24 +208,79 @@ def joined_calls(calls: list[Messages]) -> tuple[Messages, int]:
     """
     path: Messages = []
     keys: list[str] = []
+    known: set[str] = set()
     branches = 0
     for messages in calls:
-        new = [message_key(message) for message in messages]
-        shared = next((i for i, (old, key) in enumerate(zip(keys, new)) if old != key), min(len(keys), len(new)))
-        if shared == len(new):
-            continue
-        if shared == 0:  # the history begins later, or is kept by the provider
-            most = len(new) - (messages[-1]["role"] == "assistant")  # the answer is new, even if its question is not
-            shared = next((n for n in range(min(len(keys), most), 0, -1) if keys[-n:] == new[:n]), 0)
-            path, keys = path + messages[shared:], keys + new[shared:]
-            continue
-        if shared == len(keys):
-            path, keys = path + messages[shared:], keys + new[shared:]
+        new = replay_keys(messages)
+        start = start_of_new(keys, messages, new, known)
+        if start is None and keys[0] != new[0]:
+            start = 0  # the history begins later, or is kept by the provider
+        if start is not None:
+            path += messages[start:]
+            keys += new[start:]
+            known.update(new[start:])
             continue
         branches += 1
         if len(new) >= len(keys):
-            path, keys = path[:shared] + messages[shared:], new
+            shared = _shared(keys, new)
+            path, keys, known = path[:shared] + messages[shared:], new, set(new)
     return path, branches
+
+
+def start_of_new(path: list[str], messages: Messages, keys: list[str], known: Container[str] = ()) -> int | None:
+    """The place from which a call's messages are new; ``None`` if its history isn't that of the path before it.
+
+    A history may be trimmed: it repeats the path with messages left out, and goes on after its last. What tools
+    returned may be cut in it, or be new where the path ends with the same call.
+
+    Args:
+        path: The keys of the messages before it, from `replay_keys`.
+        messages: Those of the call.
+        keys: Theirs.
+        known: The keys of the path as a set, which saves time where it is long.
+    """
+    shared = _shared(path, keys)
+    if shared in (len(path), len(keys)):
+        return shared
+    history = len(keys) - (messages[-1]["role"] == "assistant")  # the answer is new, even if its question is not
+    for last in range(history - 1, shared - 1, -1):
+        repeated = reversed(path)  # each is looked for before the one that was found
+        if keys[last] == path[-1] and all(
+            messages[place]["role"] == "tool" or (keys[place] in (known or path) and keys[place] in repeated)
+            for place in range(last, shared - 1, -1)
+        ):
+            return last + 1
+    goes_on = shared and messages[shared]["role"] == "tool" and keys[shared - 1] == path[-1]
+    return shared if goes_on else None
+
+
+def _shared(path: list[str], keys: list[str]) -> int:
+    """The number of messages with which both begin."""
+    return next((n for n, (old, new) in enumerate(zip(path, keys)) if old != new), min(len(path), len(keys)))
+
+
+def replay_keys(messages: Messages) -> list[str]:
+    """The keys by which messages are known in a later call; ids of tools' calls, which may be made anew, aren't in."""
+    return [message_key(_without_ids(message)) for message in messages]
+
+
+def _without_ids(message: dict[str, Any]) -> dict[str, Any]:
+    calls, results = message.get("tool_calls"), message.get("tool_results")
+    if isinstance(calls, list):
+        message = {**message, "tool_calls": [_name_and_arguments(call) for call in calls]}
+    if isinstance(results, list):
+        contents = [result.get("content") if isinstance(result, dict) else result for result in results]
+        message = {**message, "tool_results": contents}
+    return message
+
+
+def _name_and_arguments(call: Any) -> Any:
+    """What a call of a tool asks for, in the notation of any provider."""
+    if not isinstance(call, dict):
+        return call
+    inner = call["function"] if isinstance(call.get("function"), dict) else call
+    arguments = next((inner[name] for name in ("arguments", "args", "input") if inner.get(name)), None)
+    return inner.get("name"), parsed(arguments)
 
 
 def message_key(message: dict[str, Any]) -> str:

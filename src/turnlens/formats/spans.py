@@ -20,7 +20,15 @@ from contextlib import suppress
 from typing import Any
 
 from turnlens.formats.bad_input import BadRow
-from turnlens.formats.call_sessions import Call, conversations, each_call, exchange, message_key, score_labels
+from turnlens.formats.call_sessions import (
+    Call,
+    conversations,
+    each_call,
+    exchange,
+    replay_keys,
+    score_labels,
+    start_of_new,
+)
 from turnlens.formats.calls import convert
 from turnlens.formats.column_names import plain_name
 from turnlens.formats.columns import value_at
@@ -255,8 +263,8 @@ def _calls_of_answer(calls: list[Span], root: Span) -> list[Span]:
     if question is None:
         return calls or [root]
     asked_as = question["content"].strip()
-    last = [call for call in calls if answered and call["messages"][-1]["content"].strip() == answered][-1:]
-    chosen = [call for call in calls if last and _begins(call, last[0])]
+    ends = [n for n, call in enumerate(calls) if answered and call["messages"][-1]["content"].strip() == answered]
+    chosen = _leading_to_last(calls[: ends[-1] + 1]) if ends else []
     chosen = chosen or [call for call in calls if asked_as and (_question(call) or {}).get("content") == asked_as]
     for call in chosen:
         prompt = _question(call)
@@ -267,10 +275,16 @@ def _calls_of_answer(calls: list[Span], root: Span) -> list[Span]:
     return chosen or [root]
 
 
-def _begins(call: Span, later: Span) -> bool:
-    """Return whether a later call repeats the whole of this one, as after the call of a tool."""
-    own, repeated = ([message_key(message) for message in span["messages"]] for span in (call, later))
-    return own == repeated[: len(own)]
+def _leading_to_last(calls: list[Span]) -> list[Span]:
+    """The last call, and those before it of which each is gone on from by the next."""
+    chosen = [calls[-1]]
+    keys = replay_keys(chosen[0]["messages"])
+    for call in reversed(calls[:-1]):
+        own = replay_keys(call["messages"])
+        start = start_of_new(own, chosen[0]["messages"], keys)
+        if start is not None and (start < len(keys) or own == keys):
+            chosen, keys = [call, *chosen], own
+    return chosen
 
 
 def _question(span: Span) -> dict[str, Any] | None:
