@@ -262,6 +262,12 @@ REPORTS: list[tuple[str, str, Any, Talks]] = [
         [[("assistant", "Yes.")]],
     ),
     (
+        "Nwflower/dsh-chat-import#62",
+        "conversations.json",
+        [{"title": "deleted", "conversation_id": "x"}, *_tree(_plain("a", role="user"), _plain("b"))],
+        [[("user", "a"), ("assistant", "b")]],
+    ),
+    (
         "yetanotherchris/openwebui-importer#17",
         "conversations.json",
         [*_claude("one"), {"uuid": "l", "chat_messages": []}],

@@ -40,6 +40,8 @@ _BESIDE = {"role", "content", "name", "time", "model", "feedback"}  # a message 
 
 def _chatgpt(raw: Any, source: Source) -> dict[str, Any] | None:
     record = parse_record(raw)
+    if record.get("mapping") is None and "title" in record:
+        return None  # of a conversation that was deleted, the title may be left
     nodes = record["mapping"]
     if not isinstance(nodes, dict):
         raise BadRow(f"found no object under 'mapping'; expected {CHATGPT.layout}")

@@ -13,7 +13,7 @@ from turnlens.formats import FORMATS
 from turnlens.formats.bad_input import DAMAGE, OTHER_LAYOUT, TooLargeError
 from turnlens.formats.column_guesses import lacks_header
 from turnlens.formats.column_suggestions import Layout, describe_layout
-from turnlens.formats.file_head import object_head, record_head, text_head
+from turnlens.formats.file_head import object_head, record_head, record_heads, text_head
 from turnlens.formats.format import Format, Head
 from turnlens.formats.row_checker import RowChecker
 from turnlens.formats.source_file import ENDINGS, Source
@@ -76,6 +76,11 @@ def _by_content(source: Source) -> Format:
         for candidate in FORMATS.usable(Format):
             if candidate.matches(head):
                 return candidate
+    if head.keys:
+        for later in islice(record_heads(source), 1, None):  # the first may be an empty conversation
+            for candidate in FORMATS.usable(Format):
+                if candidate.matches(later) and reads_some(source, candidate, 1):
+                    return candidate
     if source.ending in _TABLES and lacks_header(row for _, row in islice(source.records(), _ROWS_LOOKED_AT)):
         raise ConversationError(source.name, NO_HEADER)
     raise UnknownLayout(source, head)
@@ -116,12 +121,12 @@ class UnknownLayout(ConversationError):
         super().__init__(source.name, f"{problem}; {advice}")
 
 
-def reads_some(source: Source, chosen: Format) -> bool:
-    """Return whether a format reads any of a file's first records."""
+def reads_some(source: Source, chosen: Format, most: int = _ROWS_LOOKED_AT) -> bool:
+    """Return whether a format reads any of a file's first records, at most so many."""
     looked_at = copy(source)
     looked_at.limit(_UNITS_LOOKED_AT)
     try:
-        for _, raw in islice(chosen.records(looked_at), _ROWS_LOOKED_AT):
+        for _, raw in islice(chosen.records(looked_at), most):
             with suppress(*OTHER_LAYOUT):
                 row = chosen.convert(raw, looked_at)
                 if row is None or RowChecker().check(row, source.stem):

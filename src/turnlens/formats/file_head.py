@@ -53,18 +53,29 @@ def object_head(source: Source) -> tuple[Head, bool]:
 
 
 def record_head(source: Source) -> Head:
-    """The first record that is not malformed.
+    """The first record that is not malformed; raises as `record_heads`."""
+    return next(record_heads(source))
+
+
+def record_heads(source: Source) -> Iterator[Head]:
+    """The first record that is not malformed, and those among the next that have other keys than it.
 
     Raises:
         ConversationError: The file is empty, or its first records are all malformed.
     """
+    first: Head | None = None
     first_problem = None
     for number, raw in islice(source.records(), _RECORDS_LOOKED_AT):
         try:
-            return _head_of(parse_value(raw))
-        except BadRow as problem:
-            first_problem = first_problem or ConversationError(source.place(number), str(problem))
-    raise first_problem or _empty(source)
+            head = _head_of(parse_value(raw))
+        except BadRow as error:
+            first_problem = first_problem or ConversationError(source.place(number), str(error))
+            continue
+        if head != first:
+            yield head
+        first = first or head
+    if first is None:
+        raise first_problem or _empty(source)
 
 
 def _head_of(record: Any) -> Head:
