@@ -1,13 +1,11 @@
-# The service with the default encoder inside: nothing is downloaded when it runs. For processors only; for a GPU, take
-# PyTorch from its default index.
+# The service with the default encoder inside: nothing is downloaded when it runs. For processors only.
 FROM python:3.12-slim@sha256:57cd7c3a7a273101a6485ba99423ee568157882804b1124b4dd04266317710de AS build
 WORKDIR /source
 RUN python -m venv /opt/turnlens
 ENV PATH=/opt/turnlens/bin:$PATH
 COPY constraints.txt requirements.lock ./
 # First, so that a change of the source does not fetch it again.
-RUN pip install --no-cache-dir --require-hashes --no-deps -r requirements.lock && \
-    pip install --no-cache-dir -c constraints.txt --no-deps --index-url https://download.pytorch.org/whl/cpu torch
+RUN pip install --no-cache-dir --require-hashes --no-deps -r requirements.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
 RUN pip install --no-cache-dir --no-deps . && pip check

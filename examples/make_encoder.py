@@ -1,13 +1,13 @@
-"""The encoder that ships: what it learned from the labels of several sources, as a file in the package.
+"""The encoder that ships, made from a published one and the labels of several sources.
 
 For each source on its own, the published base encoder learns that texts of one label belong together, while the
 similarities of other texts are kept as they were. What each of them learned is the difference of its weights from those
 of the base encoder. Another difference is learned without labels: what messages mean in their conversations. The
-weighted sum of all differences is compressed and written into the package, with a card. A reply head beside it
-has learned from conversations what is said next. Where a test is from one of the sources, the card has the figure of
-the sum without that source. What is finished is not done again.
+base encoder and the weighted sum of all differences are written into the package in half precision, with a card. A
+reply head beside them has learned from conversations what is said next. Where a test is from one of the sources, the
+card has the figure of the sum without that source. What is finished is not done again.
 
-Any other encoder whose layers are found can be the base. What it becomes is saved as a whole, for --encoder.
+Any other encoder whose layers are found can be the base.
 
 Run: make encoder [BASE=intfloat/e5-small-v2] (the data of the reply head need pip install chitchat-dataset)
      (or python examples/make_encoder.py [--base NAME] [--data $TURNLENS_DATA] [--work FOLDER] [--steps 120] [--seed 0])
@@ -19,7 +19,6 @@ import argparse
 import gzip
 import json
 import os
-import shutil
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -40,12 +39,12 @@ from turnlens.data.dataset_operations import draw_conversations, merge_runs
 from turnlens.data.messages import labelled_texts, plain_messages
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.embed import embed_messages
-from turnlens.encoders.folders import BASE_ENCODER
+from turnlens.encoders.folders import BASE_ENCODER, SHIPPED
 from turnlens.encoders.forward import encode_sliced, sliced_means
 from turnlens.encoders.reply_head import ReplyHead
 from turnlens.encoders.reply_scores import HEAD_FILE, HeadArrays, read_head, write_head
-from turnlens.encoders.shipped.delta import SHIPPED, apply_delta, file_checksum, save_delta
-from turnlens.encoders.transformer import state_arrays, transformer_layers, transformer_of
+from turnlens.encoders.transformer import transformer_layers, transformer_of
+from turnlens.encoders.weight_check import file_checksum, write_checksums
 from turnlens.papers.next_message.next_message import evaluate_next_message
 from turnlens.papers.next_message.sequences import EmbeddedSequences, build_sequences
 from turnlens.training.collators import TextCollator
@@ -53,7 +52,6 @@ from turnlens.training.losses.in_context import soft_neighbours
 from turnlens.training.recipes import ReplyHeadRecipe
 from turnlens.training.reply_head import fit_reply_head
 
-BYTES = 2_900_000  # of matrices; a reply head has room beside them
 TEMPERATURE = 0.05
 LABELS, TEXTS_OF_A_LABEL, KEPT_TEXTS = 32, 4, 96  # in a step
 QUERIES = 400
@@ -148,19 +146,14 @@ TESTS = (
 )
 
 
-OF_SHIPPED = f"""`delta.safetensors` is added to the weights of {BASE_ENCODER} (Apache-2.0) when turnlens
-loads its own encoder. It is licensed under Apache-2.0, as turnlens is."""
-OF_ANOTHER = (
-    "`delta.safetensors` is what was added to the weights of the base encoder, whose licence holds for `encoder`."
-)
-
 CARD = """# What the encoder that ships has learned
 
-{what}
+It is {base}, whose licence holds for it, and what was learned from the data below, in half precision.
+SentenceTransformer loads this folder, too, without the reply head.
 
 | | |
 |---|---|
-| SHA-256 of `delta.safetensors` | `{checksum}` |
+| SHA-256 of `model.safetensors` | `{checksum}` |
 | SHA-256 of `reply_head.safetensors` | `{head_checksum}` |
 | made by | `make encoder`: {steps} steps for each source, seed {seed}, {precision} |
 
@@ -381,20 +374,36 @@ def base_encoder(base: str) -> ConversationEncoder:
     return turnlens.load_encoder(base, device="cpu")
 
 
-def write(data: Path, work: Path, left_out: Sequence[str], folder: Path, how: dict[str, Any]) -> str:
-    """Write the weighted sum of what all sources but some taught, and return its checksum."""
-    total: dict[str, Tensor] = {}
-    for source in SOURCES:
-        if source.name not in left_out:
-            for name, difference in ingredient(source, data, work, **how).items():
-                total[name] = total.get(name, 0) + source.weight * difference
-    folder.mkdir(parents=True, exist_ok=True)
-    base = state_arrays(transformer_of(base_encoder(how["base"])))
-    return save_delta(folder, base, {name: difference.numpy() for name, difference in total.items()}, BYTES)
+def taught(data: Path, work: Path, left_out: Sequence[str], how: dict[str, Any]) -> ConversationEncoder:
+    """The base encoder with the weighted sum of what all sources but some taught it, rounded to half precision."""
+    encoder = base_encoder(how["base"])
+    weights = transformer_of(encoder).state_dict()
+    sources = [source for source in SOURCES if source.name not in left_out]
+    differences_of = [(source.weight, ingredient(source, data, work, **how)) for source in sources]
+    with torch.no_grad():
+        for share, differences in differences_of:
+            for name, difference in differences.items():
+                weights[name] += share * difference
+        for weight in weights.values():
+            weight.copy_(weight.half() if weight.is_floating_point() else weight)
+    return encoder
 
 
-def reply_head(data: Path, work: Path, whole: Path, base: str, seed: int, bf16: bool) -> Path:
-    """The file of the head that composes queries from vectors of the whole encoder; learned only if it is not there."""
+def save_in_half_precision(encoder: ConversationEncoder, folder: Path) -> None:
+    """Save an encoder with half of the bytes; its settings still ask for float32, in which it is computed."""
+    encoder.save_pretrained(str(folder), create_model_card=False)
+    tensors = load_file(folder / "model.safetensors")
+    save_file({name: tensor.half() for name, tensor in tensors.items()}, folder / "model.safetensors", {"format": "pt"})
+    if encoder.reply_head is not None:
+        head = encoder.reply_head.arrays()
+        write_head(HeadArrays(*(weight.astype(np.float16) for weight in head)), folder / HEAD_FILE)
+    write_checksums(folder)
+
+
+def reply_head(
+    data: Path, work: Path, encoder: ConversationEncoder, base: str, steps: int, seed: int, bf16: bool
+) -> ReplyHead:
+    """The head that composes queries from vectors of the whole encoder; learned only if its file is not there."""
     path = work / HEAD_FILE
     if not path.is_file():
         rows = []
@@ -402,28 +411,25 @@ def reply_head(data: Path, work: Path, whole: Path, base: str, seed: int, bf16: 
             for row in draw_conversations(read(data, name), count, seed):
                 messages = merge_runs([message for message in row["messages"] if message["content"].strip()])
                 rows.append({"id": f"{name}/{row['id']}", "messages": plain_messages(messages, row["id"])})
-        encoder = apply_delta(base_encoder(base), whole)
         table = embed_messages(encoder, turnlens.read_conversations(rows), "bfloat16" if bf16 else None)
         head, _ = fit_reply_head(table, replace(HEAD, seed=seed))
         with atomic_path(path) as temporary:
             write_head(HeadArrays(*(weight.astype(np.float16) for weight in head.arrays())), temporary)
-    return path
+    return ReplyHead.of(read_head(path))
 
 
-def figures(data: Path, work: Path, whole: Path, head: Path, how: dict[str, Any]) -> list[str]:
+def figures(data: Path, work: Path, whole: ConversationEncoder, how: dict[str, Any]) -> list[str]:
     """The rows of the table of figures; what has been measured is not measured again."""
     path = work / "figures.json"
     measured: dict[str, str] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     for test in TESTS:
         key = f"| {test.path} | {test.task} |"
         if key not in measured:
-            folder = work / "-".join(("without", *test.left_out)) if test.left_out else whole
-            if test.left_out:
-                write(data, work, test.left_out, folder, how)
-            before, after = base_encoder(how["base"]), base_encoder(how["base"])
-            apply_delta(after, folder)
+            before, after = base_encoder(how["base"]), taught(data, work, test.left_out, how)
+            if test.left_out:  # for the studies
+                save_in_half_precision(after, work / "-".join(("without", *test.left_out)))
             if test.task == NEXT_BY_HEAD:
-                after.reply_head = ReplyHead.of(read_head(head))
+                after.reply_head = whole.reply_head
             shown = [figure(encoder, data, test) for encoder in (before, after)]
             measured[key] = f"{key} {' | '.join(shown)} |"
             with atomic_path(path) as temporary:
@@ -473,29 +479,22 @@ def main() -> None:
     given.output = given.output or (SHIPPED if ships else given.work / "made")
     given.work.mkdir(parents=True, exist_ok=True)
     how = {"base": given.base, "steps": given.steps, "seed": given.seed, "bf16": given.bf16}
-    checksum = write(given.data, given.work, (), given.output, how)
-    head = given.output / HEAD_FILE
-    shutil.copyfile(reply_head(given.data, given.work, given.output, given.base, given.seed, given.bf16), head)
+    encoder = taught(given.data, given.work, (), how)
+    encoder.reply_head = reply_head(given.data, given.work, encoder, **how)
+    save_in_half_precision(encoder, given.output)
     card = CARD.format(
-        what=OF_SHIPPED if ships else OF_ANOTHER,
-        checksum=checksum,
-        head_checksum=file_checksum(head),
+        checksum=file_checksum(given.output / "model.safetensors"),
+        head_checksum=file_checksum(given.output / HEAD_FILE),
         chitchat=HEAD_SOURCES[CHITCHAT],
         star=HEAD_SOURCES["star/train"],
-        figures="\n".join(figures(given.data, given.work, given.output, head, how)),
+        figures="\n".join(figures(given.data, given.work, encoder, how)),
         sources="\n".join(f"| {source.title} | {source.licence} | {source.weight} |" for source in SOURCES),
         precision="bfloat16" if given.bf16 else "float32",
         **how,
     )
-    (given.output / "card.md").write_text(card, encoding="utf-8")
+    (given.output / "README.md").write_text(card, encoding="utf-8")
     print(card)
-    if not ships:
-        encoder = base_encoder(given.base)
-        apply_delta(encoder, given.output)
-        encoder.reply_head = ReplyHead.of(read_head(head))
-        encoder.save_pretrained(str(given.output / "encoder"))
-        print(f"Saved it as an encoder: --encoder {given.output / 'encoder'}")
-    print(f"Wrote {given.output}")
+    print(f"Wrote {given.output}: --encoder {given.output}")
 
 
 if __name__ == "__main__":

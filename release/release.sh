@@ -15,7 +15,7 @@ rm -rf dist
 
 wheel=$(ls dist/turnlens-*.whl)
 "$python" -m venv "$work/plain"
-"$work/plain/bin/pip" install --quiet --disable-pip-version-check -c constraints.txt "$wheel[offline,store,explorer,service]"
+"$work/plain/bin/pip" install --quiet --disable-pip-version-check -c constraints.txt "$wheel[train]"
 "$work/tools/bin/cyclonedx-py" environment "$work/plain/bin/python" --pyproject pyproject.toml --output-file dist/sbom.json
 
 mkdir "$work/elsewhere"

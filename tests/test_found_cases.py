@@ -24,8 +24,4 @@ def test_what_was_found_stays_mended(path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
 def test_every_target_takes_its_inputs(name: str) -> None:
-    if name in ("request", "values"):
-        pytest.importorskip("fastapi", reason="the extra service is not installed")
-    if name in ("request", "values", "filter"):
-        pytest.importorskip("lancedb", reason="the extra store is not installed")
     property_of(TARGETS[name].check, name, examples=15, derandomize=True)()

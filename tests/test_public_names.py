@@ -82,8 +82,6 @@ def test_an_import_in_the_documentation_works(page: str, module: str, name: str)
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs/reference").glob("*.md")), ids=lambda page: page.stem)
 def test_the_names_of_the_api_reference_resolve(page: Path) -> None:
-    if page.stem == "service":
-        pytest.importorskip("fastapi", reason="the extra service is not installed")
     for name in DIRECTIVE.findall(page.read_text(encoding="utf-8")):
         pkgutil.resolve_name(name)
 

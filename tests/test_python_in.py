@@ -37,7 +37,6 @@ SHAPES: dict[str, Callable[[], Any]] = {
 
 
 def add_to_a_store(data: Any, encoder: Any, folder: Path) -> Any:
-    pytest.importorskip("lancedb")
     return turnlens.ConversationStore.create(folder / "store", data, encoder=encoder).stats().conversations
 
 
@@ -134,7 +133,6 @@ def test_it_does_what_it_does_with_what_was_read(
 
 
 def test_a_store_needs_ids(tiny_encoder: Any, tmp_path: Path) -> None:
-    pytest.importorskip("lancedb")
     store = turnlens.ConversationStore.open(tmp_path / "store", encoder=tiny_encoder)
     for without in ([talk(0)], pd.DataFrame({"messages": [talk(0)]}), [{"messages": talk(0)}]):
         with pytest.raises(turnlens.ConversationError, match="id"):

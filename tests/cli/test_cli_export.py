@@ -12,9 +12,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-pytest.importorskip("graspologic_native", reason="needs the extra explorer")
-pytest.importorskip("lancedb", reason="needs the extra store")
-
 from .command_line import run, succeed
 
 SUBJECTS = ("card", "flight", "pizza")

@@ -12,8 +12,6 @@ import pytest
 
 from .command_line import run, succeed
 
-pytest.importorskip("fastapi", reason="the extra service is not installed")
-
 
 def test_new_key_prints_a_key_once_and_keeps_its_hash(tmp_path: Path) -> None:
     from turnlens.service.keys import Key, find_key, read_keys

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,6 @@ from typer.testing import CliRunner
 from turnlens.cli.main import app
 
 from .command_line import run, succeed
-
-pytest.importorskip("lancedb", reason="needs the extra store")
 
 TALKS = [
     {"id": "first", "messages": [{"role": "user", "content": "i want a pizza"}, {"role": "bot", "content": "which"}]},
@@ -218,7 +215,7 @@ def test_what_is_not_there_fails_and_writes_nothing(store) -> None:
 def test_a_damaged_store_is_told_by_every_command(store, tmp_path) -> None:
     for path in store.glob("v1/conversations.lance/data/*"):
         path.write_bytes(path.read_bytes()[:100])
-    serving = ("serve", "--port", 0, "--store", store) if find_spec("uvicorn") else ("store", "info", store)
+    serving = ("serve", "--port", 0, "--store", store)
     export = ("export", store, "--output", tmp_path / "out.jsonl")
     for command in (("store", "info", store), ("store", "compact", store), export, serving):
         result = run(*command)

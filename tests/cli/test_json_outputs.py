@@ -10,8 +10,6 @@ import turnlens
 from turnlens.cli.json_outputs import OUTPUTS, schema_of, schemas
 from turnlens.cli.main import app
 
-pytest.importorskip("lancedb", reason="needs the extra store")
-pytest.importorskip("graspologic_native", reason="needs the extra explorer")
 jsonschema = pytest.importorskip("jsonschema", reason="comes with the extra dev")
 
 ROOT = Path(__file__).parents[2]

@@ -103,8 +103,6 @@ def test_inspecting_imports_no_encoder(chats: Path) -> None:
 def test_an_unchanged_store_is_searched_for_words_and_clustered_without_an_encoder(
     chats: Path, tiny_encoder_path: Path, tmp_path: Path
 ) -> None:
-    pytest.importorskip("lancedb", reason="needs the extra store")
-    pytest.importorskip("graspologic_native", reason="needs the extra explorer")
     store = tmp_path / "talks"
     succeed("index", chats, "--store", store, "--model", tiny_encoder_path)
     succeed("cluster", "--store", store, "--output", tmp_path / "first.csv")
@@ -119,8 +117,6 @@ def test_an_unchanged_store_is_searched_for_words_and_clustered_without_an_encod
 def test_a_few_messages_are_labelled_without_an_encoder(
     chats: Path, tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("lancedb", reason="needs the extra store")
-    pytest.importorskip("graspologic_native", reason="needs the extra explorer")
     monkeypatch.setenv("HF_DATASETS_CACHE", str(datasets.config.HF_DATASETS_CACHE))  # also of the processes below
     store, few = tmp_path / "talks", tmp_path / "few.jsonl"
     succeed("index", chats, "--store", store, "--model", tiny_encoder_path)

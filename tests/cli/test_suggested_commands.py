@@ -100,9 +100,6 @@ def test_every_suggested_command_runs(
             break
     assert ran == suggested
     encoder = {"train": ["--encoder", tiny_encoder_path, "--max-steps", 1], "cluster": ["--model", tiny_encoder_path]}
-    if command[0] == "cluster":
-        pytest.importorskip("lancedb", reason="needs the extra explorer")
-        pytest.importorskip("graspologic_native", reason="needs the extra explorer")
     succeed(*command, *encoder[command[0]])
     assert (tmp_path / command[command.index("--output") + 1]).exists()
 

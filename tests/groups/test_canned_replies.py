@@ -11,8 +11,6 @@ from tests.groups.clouds import clouds
 from turnlens.groups.canned_replies import canned_texts, split_from_canned
 from turnlens.groups.neighbours import nearest
 
-pytest.importorskip("graspologic_native", reason="needs the extra explorer")
-
 
 def test_texts_are_canned_where_they_are_most_messages() -> None:
     free = [f"where is parcel {letter}" for letter in "abcde"]

@@ -7,8 +7,6 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-pytest.importorskip("graspologic_native", reason="needs the extra explorer")
-
 from tests.groups.clouds import clouds
 from turnlens._utils.vectors import unit_vectors
 from turnlens.groups.communities import communities, joined, merged, neighbour_graph

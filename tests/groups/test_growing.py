@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-pytest.importorskip("graspologic_native", reason="needs the extra explorer")
-
 from tests.groups.clouds import clouds
 from turnlens._utils.checked_arrays import save_checked
 from turnlens.groups.group_model import FILE, GroupModel, read_models, write_models

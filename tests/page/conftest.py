@@ -126,8 +126,6 @@ def make_report(synthetic_report: Path, tmp_path: Path) -> Callable[..., str]:
 @pytest.fixture(scope="session")
 def store(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> ConversationStore:
     """A store that tests must not change: they copy its folder."""
-    pytest.importorskip("lancedb", reason="needs the extra explorer")
-    pytest.importorskip("graspologic_native", reason="needs the extra explorer")
     from turnlens.store import ConversationStore
 
     store = ConversationStore.open(tmp_path_factory.mktemp("explored") / "talks", encoder=str(tiny_encoder_path))

@@ -13,9 +13,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-pytest.importorskip("lancedb", reason="needs the extra explorer")
-pytest.importorskip("graspologic_native", reason="needs the extra explorer")
-
 import turnlens
 from tests.page.conftest import Watched
 from turnlens.cli.explore import _stem

@@ -13,14 +13,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import pytest
-
-pytest.importorskip("lancedb", reason="needs the extra explorer")
-pytest.importorskip("graspologic_native", reason="needs the extra explorer")
-pytest.importorskip("fastapi", reason="needs the extra explorer")
-
 import anyio
 import numpy as np
+import pytest
 
 import turnlens
 from tests.page import counting

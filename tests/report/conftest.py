@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def made(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Report]:
     """The folder of a store of 36 conversations that keeps its groups, and its report."""
-    pytest.importorskip("graspologic_native", reason="needs the extra explorer")
-    pytest.importorskip("lancedb", reason="needs the extra store")
     from turnlens.report import build_report
     from turnlens.store import ConversationStore
 

@@ -10,9 +10,6 @@ from sklearn.linear_model import Ridge
 
 import turnlens
 from turnlens._utils.vectors import unit_vectors
-
-pytest.importorskip("graspologic_native")
-
 from turnlens.groups.answer_guess import AnsweredVectors, AnswerGuess, answers_to, fit_answer_guess
 from turnlens.groups.group_model import Basis, read_models
 from turnlens.report import label

@@ -14,9 +14,6 @@ from tests.page.counting import newcombe
 from tests.report.talks import talks
 from turnlens.report import Groups, GroupSettings, build_report
 
-pytest.importorskip("lancedb")
-pytest.importorskip("graspologic_native")
-
 ROWS = talks(36)
 
 

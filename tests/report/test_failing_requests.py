@@ -13,9 +13,6 @@ from assistant_export import write_observations
 from tests.cli.command_line import succeed
 from tests.test_commands_of_pages import ROOT, blocks_of
 
-pytest.importorskip("lancedb", reason="needs the extra store")
-pytest.importorskip("graspologic_native", reason="needs the extra explorer")
-
 ASKED = ("a", "b", "c", "d", "e")  # far apart for the random encoder, which joins requests that are alike
 FAILING = ("a", "c", "e")
 

@@ -5,10 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
-
-pytest.importorskip("graspologic_native", reason="needs the extra explorer")
-pytest.importorskip("lancedb", reason="needs the extra store")
 
 from tests.report.test_speakers import corpus
 from turnlens.report.failure_signals import signals

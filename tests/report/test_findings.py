@@ -9,9 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("graspologic_native", reason="needs the extra explorer")
-pytest.importorskip("lancedb", reason="needs the extra store")
-
 from tests.report.talks import fine
 from turnlens.encoders.folders import DEFAULT_ENCODER
 from turnlens.page.report_files import summary

@@ -45,7 +45,6 @@ class _Clouds:
     """Six intents, thirty messages of each, whose vectors lie in clouds."""
 
     def __init__(self) -> None:
-        pytest.importorskip("graspologic_native")
         vectors, self.texts, self.clouds = clouds(6, 30)
         self._vectors = dict(zip(self.texts, vectors))
 

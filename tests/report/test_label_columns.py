@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("lancedb", reason="needs the extra store")
-
 from turnlens.report.label_columns import Labels
 
 

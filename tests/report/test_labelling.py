@@ -14,17 +14,13 @@ from sentence_transformers import SentenceTransformer
 import turnlens
 from tests.groups.clouds import clouds
 from turnlens._utils.vectors import unit_vectors
-from turnlens.report import label
-from turnlens.store import StoreError
-
-pytest.importorskip("lancedb")
-pytest.importorskip("graspologic_native")
-
 from turnlens.groups.confidence import Confidence, Voters, calibrated
 from turnlens.groups.group_model import Basis, GroupModel, StoredGroup, empty_model, read_models
+from turnlens.report import label
 from turnlens.report.labelling import Labeller
 from turnlens.report.seed_groups import claimed_groups
 from turnlens.report.summary import read_summary
+from turnlens.store import StoreError
 
 SUBJECTS = ("card", "flight", "pizza")
 

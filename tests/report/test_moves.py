@@ -9,9 +9,6 @@ from sentence_transformers import SentenceTransformer
 
 import turnlens
 
-pytest.importorskip("graspologic_native", reason="needs the extra explorer")
-pytest.importorskip("lancedb", reason="needs the extra store")
-
 
 @pytest.fixture
 def report(tiny_encoder: SentenceTransformer) -> Any:

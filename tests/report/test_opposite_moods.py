@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pytest
 
 from turnlens._utils.vectors import unit_vectors
 from turnlens.groups.group_members import opposite_halves
@@ -61,8 +60,6 @@ def test_chance_equal_or_few_answers_show_no_moods() -> None:
 
 
 def test_a_group_shows_one_of_each_mood_first() -> None:
-    pytest.importorskip("graspologic_native", reason="needs the extra explorer")
-    pytest.importorskip("lancedb", reason="needs the extra store")
     from turnlens.report.report_groups import with_halves
 
     random = np.random.default_rng(0)

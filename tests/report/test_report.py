@@ -13,9 +13,6 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-pytest.importorskip("graspologic_native", reason="needs the extra explorer")
-pytest.importorskip("lancedb", reason="needs the extra store")
-
 from tests.report.talks import SETTINGS, SUBJECTS, fine, talks
 from turnlens.encoders.reply_head import ReplyHead
 from turnlens.groups.group_model import read_models

@@ -10,9 +10,6 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-pytest.importorskip("graspologic_native", reason="needs the extra explorer")
-pytest.importorskip("lancedb", reason="needs the extra store")
-
 import turnlens
 from tests.groups.clouds import clouds
 from turnlens.groups.group_settings import GroupSettings

@@ -8,9 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("graspologic_native", reason="needs the extra explorer")
-pytest.importorskip("lancedb", reason="needs the extra store")
-
 from tests.report.talks import SETTINGS, talks
 from turnlens.report import Report, build_report
 from turnlens.report import group_edits as edits

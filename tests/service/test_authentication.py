@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("fastapi", reason="the extra service is not installed")
-
 from turnlens.service import ServiceSettings, create_app
 from turnlens.service.keys import Key, RateLimiter, find_key, hash_key, new_key, read_keys
 

@@ -6,9 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-
-pytest.importorskip("fastapi", reason="the extra service is not installed")
-
 import uvicorn
 from uvicorn.server import ServerState
 

@@ -14,10 +14,6 @@ import numpy as np
 import pytest
 
 import turnlens
-
-pytest.importorskip("fastapi", reason="the extra service is not installed")
-pytest.importorskip("lancedb", reason="the extra store is not installed")
-
 from turnlens.service.keys import new_key
 
 from .conftest import Gate

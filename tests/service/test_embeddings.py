@@ -11,7 +11,6 @@ import pytest
 import turnlens
 from closeness import assert_same_vectors
 
-pytest.importorskip("fastapi", reason="the extra service is not installed")
 pytest.importorskip("openai")
 
 import openai

@@ -7,10 +7,6 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import pytest
-
-pytest.importorskip("fastapi", reason="the extra service is not installed")
-
 import httpx2
 from fastapi import FastAPI, Request
 from starlette.routing import BaseRoute, Mount, Route

@@ -13,9 +13,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("fastapi", reason="the extra service is not installed")
-pytest.importorskip("lancedb", reason="the extra store is not installed")
-
 from turnlens.encoders.reply_head import ReplyHead
 from turnlens.service import connections
 from turnlens.service.keys import new_key

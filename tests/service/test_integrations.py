@@ -13,8 +13,6 @@ import turnlens
 from tests.cli.command_line import succeed
 from tests.test_commands_of_pages import ROOT, blocks_of
 
-pytest.importorskip("lancedb", reason="needs the extra store")
-pytest.importorskip("uvicorn", reason="needs the extra service")
 pytest.importorskip("openai", reason="needs openai, of the extra dev")
 
 PAGE = "http://127.0.0.1:8000"
@@ -94,7 +92,6 @@ def test_tags_in_langfuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.fixture(scope="module")
 def exports(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files that the page exports."""
-    pytest.importorskip("graspologic_native", reason="needs the extra explorer")
     folder = tmp_path_factory.mktemp("exports")
     store = folder / "talks"
     turnlens.ConversationStore.create(store, turnlens.sample_conversations(60), encoder=tiny_encoder_path)

@@ -8,11 +8,6 @@ from pathlib import Path
 import pytest
 
 import turnlens
-
-pytest.importorskip("fastapi", reason="the extra service is not installed")
-pytest.importorskip("lancedb", reason="the extra store is not installed")
-pytest.importorskip("graspologic_native", reason="the extra explorer is not installed")
-
 from tests.report.test_labelling import talks
 from turnlens.report import label
 

@@ -7,9 +7,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("fastapi", reason="the extra service is not installed")
-pytest.importorskip("lancedb", reason="the extra store is not installed")
-
 import turnlens
 from closeness import assert_same_vectors
 from message_layouts import LAYOUTS, PLAIN, TEXTS, WRONG

@@ -14,9 +14,6 @@ import pytest
 
 import turnlens
 
-pytest.importorskip("fastapi", reason="the extra service is not installed")
-pytest.importorskip("lancedb", reason="the extra store is not installed")
-pytest.importorskip("graspologic_native", reason="the extra explorer is not installed")
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
 from mcp.client.client import Client

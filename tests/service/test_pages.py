@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
-pytest.importorskip("fastapi", reason="the extra service is not installed")
-
 from jsonschema import Draft202012Validator
 
 from .server import Running

@@ -17,7 +17,6 @@ import pytest
 
 from closeness import assert_same_vectors
 
-pytest.importorskip("fastapi", reason="the extra service is not installed")
 pytest.importorskip("openai")
 
 import httpx2

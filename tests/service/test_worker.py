@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
-
-pytest.importorskip("fastapi", reason="the extra service is not installed")
 
 from turnlens.service.worker import SHORT, CallJob, JobQueue, RowsJob
 

@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 from datasets import Dataset
 
-pytest.importorskip("lancedb", reason="needs the extra store")
-
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.store import ConversationStore
 

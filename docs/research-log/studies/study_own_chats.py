@@ -41,8 +41,8 @@ from turnlens.data.dataset_operations import draw_conversations
 from turnlens.encoders.context_projection import ContextProjection, fit_context_projection
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.folders import BASE_ENCODER
+from turnlens.encoders.loading import as_sentence_transformer
 from turnlens.encoders.messages import encode_messages
-from turnlens.encoders.shipped.delta import apply_delta
 from turnlens.training.encoder_modes import made_for_bf16
 from turnlens.training.held_out import HeldOut
 from turnlens.training.recipes import Complete
@@ -158,8 +158,7 @@ def start_of(corpus: Corpus, variants: Path | None) -> ConversationEncoder:
     """The encoder that ships, without what it has learned from this corpus."""
     if corpus.without is None or is_quick():
         return turnlens.load_encoder(device="cpu")
-    base = turnlens.load_encoder(BASE_ENCODER, device="cpu")
-    return base if variants is None else ConversationEncoder.of(apply_delta(base, variants / corpus.without))
+    return as_sentence_transformer(BASE_ENCODER if variants is None else variants / corpus.without)
 
 
 def unlabelled(held_out: HeldOut, vectors: np.ndarray) -> dict[str, float]:

@@ -223,6 +223,15 @@ def check_task(name: str) -> str:
 LevelName = Literal["message", "conversation", "reply"]
 
 
+TRAINING = ("torch", "sentence_transformers", "transformers", "accelerate")  # what the extra train installs
+
+
+def require_training() -> None:
+    """Raise ``ImportError``, which names the extra, if what training needs is not installed."""
+    for module in TRAINING[:2]:  # these import the others
+        require(module, "train")
+
+
 def require(module: str, extra: str) -> ModuleType:
     """Import an optional dependency.
 

@@ -77,7 +77,7 @@ def evaluate(
     if json_file is not None:
         write_json(json_file, {"model": model or DEFAULT_ENCODER, "data": data, "seed": seed, **figures})
     if json_file is None or not is_standard(json_file):
-        _print_figures(model or "default encoder", data, figures)
+        _print_figures(model or "default encoder", data, names, figures)
 
 
 def _model_and_data(arguments: list[str]) -> tuple[str | None, str]:
@@ -90,9 +90,11 @@ def _model_and_data(arguments: list[str]) -> tuple[str | None, str]:
     return (models[0] if models else None), data
 
 
-def _print_figures(model: str, data: str, figures: dict[str, Any]) -> None:
+def _print_figures(model: str, data: str, names: list[str], figures: dict[str, Any]) -> None:
     """Print a table for each task on replies, with a line for each way of scoring, and one table for all others."""
-    by_mode = [task for task in TASKS.values() if task.level.name == "reply" and task.key in figures]
+    from turnlens.evaluation import find_task
+
+    by_mode = [task for name in dict.fromkeys(names) if (task := find_task(name)).level.name == "reply"]
     for task in by_mode:
         print_modes(f"{data}: {task.name} of {model}", figures[task.key], task.metric)
     shown = {task.key for task in by_mode}

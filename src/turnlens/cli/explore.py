@@ -145,20 +145,8 @@ def explore(
         _write(report, export, force, not no_texts, period)
 
 
-def write_sample_report(folder: Path) -> bool:
-    """Write the report at the end of the demo: sample conversations, embedded by the model that was trained on them.
-
-    Returns:
-        Whether it was written; without the extra it is not.
-    """
-    from turnlens._utils.registries import require
-
-    try:
-        for module in ("lancedb", "graspologic_native", "openTSNE"):
-            require(module, "explorer")
-    except ImportError as error:
-        note(f"No report of the conversations: {error}")
-        return False
+def write_sample_report(folder: Path) -> None:
+    """Write the report at the end of the demo: sample conversations, embedded by the model that was trained on them."""
     from turnlens.data.conversations import read_conversations
     from turnlens.report import build_report
     from turnlens.store import ConversationStore
@@ -168,7 +156,6 @@ def write_sample_report(folder: Path) -> bool:
     conversations = read_conversations(folder / "conversations.jsonl")
     fill(opened, conversations.select(range(min(_SHOWN, len(conversations)))), {})
     _write(build_report(opened), folder / "report", force=True)
-    return True
 
 
 def _check(export: Path, force: bool) -> None:

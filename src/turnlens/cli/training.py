@@ -67,18 +67,17 @@ def demo(
         "Intent retrieval on held-out sample conversations, messages unseen in training",
         {"untouched": {"semantic_retrieval": before.summary()}, "trained": {"semantic_retrieval": after.summary()}},
     )
-    has_report = write_sample_report(output)
+    write_sample_report(output)
     console.print(
         f"\nIntents of unseen messages, mean average precision: {_with_interval(before)} before training, "
         f"{_with_interval(after)} after it (95 % intervals; paired bootstrap, p = {p:.4f}).",
         soft_wrap=True,
     )
     console.print(f"The model: {output / 'model'}", soft_wrap=True)
-    if has_report:
-        program = sys.argv[0] if Path(sys.argv[0]).name == "turnlens" and not shutil.which("turnlens") else "turnlens"
-        console.print(f"The page to open in a browser: {output / 'report' / 'index.html'}", soft_wrap=True)
-        console.print(f'Next: {program} search {output / "conversations.store"} "my card was stolen"', soft_wrap=True)
-        console.print(f"Next, your own file: {program} inspect chats.jsonl", soft_wrap=True)
+    program = sys.argv[0] if Path(sys.argv[0]).name == "turnlens" and not shutil.which("turnlens") else "turnlens"
+    console.print(f"The page to open in a browser: {output / 'report' / 'index.html'}", soft_wrap=True)
+    console.print(f'Next: {program} search {output / "conversations.store"} "my card was stolen"', soft_wrap=True)
+    console.print(f"Next, your own file: {program} inspect chats.jsonl", soft_wrap=True)
 
 
 def _with_interval(result: RetrievalResult) -> str:

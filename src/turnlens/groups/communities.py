@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import graspologic_native
 import numpy as np
 from scipy import sparse
 
-from turnlens._utils.registries import require
 from turnlens._utils.vectors import FloatArray, IntArray
 
 _ITERATIONS = 10  # of Leiden: more hardly raise modularity
@@ -50,7 +50,7 @@ def communities(graph: Any, resolution: float, seed: int) -> IntArray:
     if not links.nnz:
         return np.arange(links.shape[0], dtype=np.int64)
     links.sort_indices()
-    _, labels = require("graspologic_native", "explorer").leiden_csr(
+    _, labels = graspologic_native.leiden_csr(
         links.indptr.astype(np.int64),
         links.indices.astype(np.int32),
         links.data,

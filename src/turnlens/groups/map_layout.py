@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from turnlens._utils.registries import require
 from turnlens._utils.vectors import FloatArray
 from turnlens.groups.communities import neighbour_graph
 from turnlens.groups.neighbours import Neighbours
@@ -37,7 +36,8 @@ def layout(neighbours: np.ndarray, seed: int, former: FloatArray | None = None) 
     count = len(neighbours)
     if count < 4:  # nothing to lay out
         return np.stack([np.linspace(-0.5, 0.5, count), np.zeros(count)], axis=1).astype(np.float32)
-    opentsne = require("openTSNE", "explorer")
+    import openTSNE as opentsne
+
     affinities = opentsne.affinity.PrecomputedAffinities(neighbour_graph(neighbours).astype(np.float64))
     if former is not None and np.isfinite(former).any():
         start, steps = _with_new(former, neighbours, seed), [_AGAIN]

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from turnlens._utils.progress import progress_of
-from turnlens._utils.registries import require
 from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
 from turnlens.groups.group_settings import Granularity, GroupSettings
@@ -60,8 +59,8 @@ class Explorer:
     """
 
     def __init__(self, store: ConversationStore, report: Report, port: int = 0, in_notebook: bool = False) -> None:
-        uvicorn = require("uvicorn", "explorer")
-        require("fastapi", "explorer")
+        import uvicorn
+
         from turnlens.page.server import HOST, create_app
 
         self._socket = _listen(HOST, port)

@@ -1,4 +1,4 @@
-"""Reports about a corpus: its requests and topics, with names, numbers over time and tables; extra ``explorer``."""
+"""Reports about a corpus: its requests and topics, with names, numbers over time and tables."""
 
 from turnlens.groups.group_settings import GroupSettings
 from turnlens.report.building import build_report

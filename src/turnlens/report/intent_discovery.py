@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnlens._utils.progress import progress_bar
-from turnlens._utils.registries import require
 from turnlens._utils.vectors import FloatArray, IntArray
 from turnlens.data.messages import Conversations, document, labelled_messages
 from turnlens.errors import ConversationError
@@ -92,7 +91,6 @@ def evaluate_discovery(vectors: FloatArray, labelled: Labelled, seed: int = 0) -
 
 
 def _build(rows: Conversations, settings: LoadSettings) -> Labelled:
-    require("graspologic_native", "explorer")  # reported before anything is embedded
     if settings.conversation_label is not None:
         whole = build_conversations(rows, settings)
         texts = tuple(document(messages) for messages in whole.conversations)

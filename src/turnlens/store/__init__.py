@@ -1,4 +1,4 @@
-"""A store of conversations with search and next replies; needs the extra ``store``."""
+"""A store of conversations with search and next replies."""
 
 from turnlens.store.conversation_store import ConversationStore
 from turnlens.store.filters import SQL, FilterError

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from turnlens._utils.processes import give_back_memory
-from turnlens._utils.registries import require
 from turnlens.data.languages import language_of
 from turnlens.store.lance_table import LanceTable, Tables
 from turnlens.store.state import IndexFacts, naming_damage
@@ -50,16 +49,17 @@ def add_text_index(tables: Tables, tokenizer: str, language: str, texts: Sequenc
     Returns:
         The name of the tokenizer.
     """
+    from lancedb.index import FTS
+
     tokenizer = tokenizer or _fitting_tokenizer(texts, language)
-    fts = require("lancedb.index", "store").FTS
     if tokenizer == "ngram":
-        config = fts(
+        config = FTS(
             base_tokenizer="ngram", ngram_min_length=2, ngram_max_length=2, stem=False, remove_stop_words=False
         )
     elif tokenizer == "icu":
-        config = fts(base_tokenizer="icu", stem=False, remove_stop_words=False)
+        config = FTS(base_tokenizer="icu", stem=False, remove_stop_words=False)
     else:
-        config = fts(base_tokenizer=tokenizer, language=language)
+        config = FTS(base_tokenizer=tokenizer, language=language)
     tables.messages.inner.create_index("text", config=config)
     return tokenizer
 

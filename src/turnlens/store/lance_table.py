@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from turnlens._utils.registries import require
 from turnlens.store.filters import SQL
 from turnlens.store.records import vectors_of
 from turnlens.store.state import Stamp, StoreState, naming_damage
@@ -98,7 +97,9 @@ class LanceTable:
 
     def matching(self, text: str, where: str | None, count: int) -> Ranking:
         """The rows whose texts share words with a text, best first, with BM25."""
-        match = require("lancedb.query", "store").MatchQuery(text, "text")
+        from lancedb.query import MatchQuery
+
+        match = MatchQuery(text, "text")
         with self._using(where):
             search = self.inner.search(match, query_type="fts")
         return self._ranking(search, where, count, "_score")

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from turnlens._compat import lighten_lancedb
 from turnlens._utils.files import load_or_create_key
-from turnlens._utils.registries import require
 from turnlens.errors import error_line
 from turnlens.store.indexes import add_text_index, has_text_index
 from turnlens.store.lance_table import LanceTable, Tables
@@ -224,7 +223,8 @@ def _database(folder: Path) -> Any:
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     lighten_lancedb()
-    lancedb = require("lancedb", "store")
+    import lancedb
+
     session = lancedb.Session(index_cache_size_bytes=_INDEX_CACHE, metadata_cache_size_bytes=_METADATA_CACHE)
     # Rows keep their ids when files are merged, so that indexes of vectors stay right.
     return lancedb.connect(str(folder), session=session, storage_options={"new_table_enable_stable_row_ids": "true"})
