@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import zipfile
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from format_cases import read, turns, write
 from turnlens.errors import ConversationError
+from turnlens.formats.source_file import Source
 
 BIG = "x" * (1 << 20)
 
@@ -72,6 +78,28 @@ def _labelled(count: int, *, of_messages: bool) -> str:
 
 PACKED = "what is packed in it takes far more than a file of this size should"
 LABELS = "the number of its labels takes far more than a file of this size should"
+PARTS = "the number of parts of an e-mail takes far more than a file of this size should"
+MAIL = 'From a@b Mon Jan  5 10:00:00 2026\nFrom: a@b\nContent-Type: multipart/mixed; boundary="b0"\n\n'
+
+
+def _parquet(columns: dict[str, Any], **options: Any) -> bytes:
+    file = io.BytesIO()
+    pq.write_table(pa.table(columns), file, store_schema=False, compression="zstd", **options)
+    return file.getvalue()
+
+
+def _same(value: str, count: int) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), count), pa.array([value]))
+
+
+def _in_one_list(values: pa.Array) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
+
+
+def _nested_parts(count: int) -> str:
+    return "".join(f'--b{n}\nContent-Type: multipart/mixed; boundary="b{n + 1}"\n\n' for n in range(count))
+
+
 # name of the file, content, and its problem
 COSTLY = [
     ("c.jsonl.gz", gzip.compress(f"{GOOD}\n".encode() * 200_000), PACKED),
@@ -82,6 +110,17 @@ COSTLY = [
     ("c.jsonl", _labelled(400, of_messages=False), LABELS),
     ("c.jsonl", _labelled(1000, of_messages=True), LABELS),
     ("c.csv", f"{HEADER},{','.join(map(str, range(400)))}\n1,a,b{',x' * 400}\n", LABELS),
+    (
+        "c.csv",
+        f"{HEADER}{',date' * 10_000}\n1,a,b{',x' * 10_000}\n",
+        "the number of its columns takes far more than a file of this size should",
+    ),
+    ("c.parquet", _parquet({"conversation_id": _same("1", 400), "text": _same(BIG[:99_000], 400)}), PACKED),
+    ("c.parquet", _parquet({"messages": _in_one_list(_same(BIG[:99_000], 400))}), PACKED),
+    ("c.parquet", _parquet({"messages": _in_one_list(pa.nulls(2_000_000, pa.string()))}), PACKED),
+    ("c.parquet", _parquet({"text": [BIG * 4]}, use_dictionary=False), PACKED),
+    ("c.mbox", MAIL + "--b0\n\nx\n" * 2000, PARTS),
+    ("c.mbox", MAIL + _nested_parts(100) + "x\n" * 20_000, PARTS),
 ]
 
 
@@ -109,3 +148,28 @@ def test_files_of_an_archive_share_its_budget(tmp_path: Path) -> None:
             packed.writestr(f"{number}.jsonl", GOOD)
     with pytest.raises(ConversationError, match=r"many\.zip: the number of files in it takes far more"):
         read(tmp_path / "many.zip")
+
+
+@pytest.mark.usefixtures("one_megabyte")
+def test_parquet_is_read_as_its_library_reads_it(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "text": ["a", None, "é", "a"],
+            "bytes": [b"x", None, b"y", b"x"],
+            "kind": pa.array(["u", None, "v", "u"]).dictionary_encode(),
+            "number": [1, None, 3, 4],
+            "price": pa.array([Decimal("1.10"), None] * 2, pa.decimal128(10, 2)),
+            "lists": [[["a"], None], None, [], [["b", "c"]]],
+            "pair": pa.array([["a", "b"], None, ["c", None], ["d", "e"]], pa.list_(pa.string(), 2)),
+            "messages": [[{"role": "u", "content": "hi"}], [], None, [{"role": None, "content": "hi"}, None]],
+            "map": pa.array([[("k", "v")], None, [], [("k", "w"), ("l", None)]], pa.map_(pa.string(), pa.string())),
+        }
+    )
+    told: list[dict[str, Any]] = [
+        {},
+        {"row_group_size": 2},
+        {"use_dictionary": False, "column_encoding": {"text": "DELTA_BYTE_ARRAY", "bytes": "DELTA_LENGTH_BYTE_ARRAY"}},
+    ]
+    for options in told:
+        pq.write_table(table, tmp_path / "a.parquet", **options)
+        assert [row for _, row in Source(tmp_path / "a.parquet").parquet_rows()] == table.to_pylist(), options

@@ -24,6 +24,7 @@ from email.utils import parseaddr, parsedate_to_datetime
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from turnlens.formats.bad_input import BadRow
+from turnlens.formats.budget import LEVEL, PART, Budget
 from turnlens.formats.format import Format, Head
 from turnlens.formats.html_text import html_text
 from turnlens.formats.source_file import Source
@@ -44,6 +45,7 @@ _FORWARDED = re.compile(
     r"^(?:_{10,}|---[^\n]*---)[ \t]*\n(?:[ \t]*\n)*(?:[^\s:][^:\n]{0,20}:[^\n]*\n){2,}", re.MULTILINE
 )
 _MOST_ATTRIBUTION_LINES = 3
+_MOST_LEVELS = 1000  # of parts in parts, as Python calls functions
 
 
 class Mail(NamedTuple):
@@ -91,7 +93,7 @@ def records(source: Source) -> Iterator[tuple[int, list[EmailMessage]]]:
     policy = _Forgiving(place=source.name)  # type: ignore[call-overload]  # policies take their attributes
     with source.seekable() as file:
         for number, thread in _threads(_mails(file, policy, source)):
-            yield number, [_parsed(file, mail.place, policy) for mail in thread]
+            yield number, [_parsed(_raw(file, mail.place, source.budget), policy) for mail in thread]
 
 
 def _places(file: BinaryIO) -> Iterator[tuple[int, int]]:
@@ -110,10 +112,18 @@ def _places(file: BinaryIO) -> Iterator[tuple[int, int]]:
         yield begin, end
 
 
-def _parsed(file: BinaryIO, place: tuple[int, int], policy: _Forgiving, headers_only: bool = False) -> EmailMessage:
+def _raw(file: BinaryIO, place: tuple[int, int], budget: Budget) -> bytes:
+    """The bytes of an e-mail, after its parts have been drawn: each line is looked at once for each open one."""
     begin, end = place
     file.seek(begin)
-    raw = _MASKED_FROM.sub(rb"\1", file.read(end - begin))
+    raw = file.read(end - begin)
+    levels = min(raw.lower().count(b"boundary"), _MOST_LEVELS)
+    budget.spend(PART * raw.count(b"\n--") + LEVEL * levels * raw.count(b"\n"), "the number of parts of an e-mail")
+    return raw
+
+
+def _parsed(raw: bytes, policy: _Forgiving, headers_only: bool = False) -> EmailMessage:
+    raw = _MASKED_FROM.sub(rb"\1", raw)
     return cast(EmailMessage, BytesParser(policy=policy).parsebytes(raw, headers_only))
 
 
@@ -121,7 +131,7 @@ def _mails(file: BinaryIO, policy: _Forgiving, source: Source) -> Iterator[Mail]
     seen = set()
     for number, place in enumerate(list(_places(file))):
         source.tick()
-        mail = _parsed(file, place, policy, headers_only=True)
+        mail = _parsed(_raw(file, place, Budget(None)), policy, headers_only=True)
         message_id = _ids(mail, "Message-ID")[:1] or [f"<{number}>"]
         if message_id[0] in seen:  # Takeout and mailing lists hold some twice
             continue

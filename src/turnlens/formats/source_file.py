@@ -13,7 +13,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeVar, cast
@@ -21,9 +20,10 @@ from typing import Any, BinaryIO, TextIO, TypeVar, cast
 from turnlens._utils.text_values import with_formula
 from turnlens.errors import ConversationError
 from turnlens.formats.bad_input import BadRow, TooLargeError, limited_lines, line_limit, parse_text
-from turnlens.formats.budget import Budget
+from turnlens.formats.budget import COLUMN, Budget
 from turnlens.formats.folders import readable_path, size_of
 from turnlens.formats.json_stream import JsonText
+from turnlens.formats.parquet_rows import parquet_rows
 from turnlens.formats.text_encoding import as_utf8, encoding_of, report
 from turnlens.formats.workbooks import excel_cells
 
@@ -38,6 +38,7 @@ _HEADER_LINES = 64  # of a header with line breaks in its cells
 _BOM = b"\xef\xbb\xbf"
 ROWS_OF_A_FILE = 1 << 40  # more than any has; numbers of rows in later files of one log begin at its multiples
 _T = TypeVar("_T")
+_encodings: dict[tuple[Path, int, int], str] = {}  # of files as they were
 
 
 class Source:
@@ -123,10 +124,20 @@ class Source:
     def open(self) -> Iterator[BinaryIO]:
         """The file's text as UTF-8, decompressed."""
         if self._encoding is None:
-            state = self.path.stat()
-            self._encoding = _detected(self.path, state.st_size, state.st_mtime_ns)
+            self._encoding = self._detected_encoding()
         with self.open_bytes() as file:
             yield as_utf8(file, self._encoding)
+
+    def _detected_encoding(self) -> str:
+        """The encoding of the file in its present state, which is reported only once."""
+        state = self.path.stat()
+        key = (self.path, state.st_size, state.st_mtime_ns)
+        if key not in _encodings:
+            with self.open_bytes() as file:
+                _encodings[key] = encoding_of(file)
+            if not _encodings[key].startswith("utf") and self.ending != ".mbox":  # whose e-mails tell theirs
+                report(self.name, _encodings[key])
+        return _encodings[key]
 
     def records(self) -> Iterator[tuple[int, Any]]:
         """``(number, record)`` by the file's ending: a dict, the bytes of a line, or a `BadRow` in its place."""
@@ -204,6 +215,7 @@ class Source:
         written = self.excel_cells() if self.ending == ".xlsx" else self.cells()
         cells = ((number, [*map(with_formula, row)]) for number, row in written)
         header = _unique_names(next(cells, (1, []))[1])
+        self.budget.spend(COLUMN * len(header), "the number of its columns")
         waiting: list[tuple[int, list[str]]] = []
         for number, row in cells:
             if not any(cell.strip() for cell in row):  # spreadsheets leave blank rows
@@ -227,7 +239,7 @@ class Source:
     def parquet_rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Rows of a Parquet file."""
         with self.seekable() as file:
-            yield from enumerate(self._parquet_rows(file), start=1)
+            yield from enumerate(parquet_rows(file, self.name, self.size, self.budget), start=1)
 
     @contextmanager
     def seekable(self) -> Iterator[BinaryIO]:
@@ -237,21 +249,6 @@ class Source:
                 shutil.copyfileobj(file, unpacked)
                 unpacked.seek(0)
             yield cast(BinaryIO, unpacked) if self.is_gzipped else file
-
-    def _parquet_rows(self, file: Any) -> Iterator[dict[str, Any]]:
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        try:
-            for batch in parquet.ParquetFile(file).iter_batches(1000):
-                yield from batch.to_pylist()
-        except (pa.ArrowException, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:  # the disk's, not the file's
-                raise
-            raise ConversationError(self.name, "not a readable Parquet file; write it again") from None
-        except OverflowError as error:
-            problem = f"a time or number that is out of range ({error}); write that column as text"
-            raise ConversationError(self.name, problem) from None
 
     @contextmanager
     def open_json(self) -> Iterator[TextIO]:
@@ -292,17 +289,6 @@ class Source:
             raise ConversationError(self.place(number + 1), f"malformed JSON ({error}); repair the file") from None
         except TooLargeError as error:
             raise ConversationError(self.place(number + 1), str(error)) from None
-
-
-@lru_cache
-def _detected(path: Path, size: int, changed: int) -> str:
-    """The encoding of a file in its present state, which is reported only once."""
-    source = Source(path)
-    with source.open_bytes() as file:
-        encoding = encoding_of(file)
-    if not encoding.startswith("utf") and source.ending != ".mbox":  # whose e-mails tell theirs
-        report(source.name, encoding)
-    return encoding
 
 
 def _named(header: list[str], row: list[str]) -> dict[str, str] | BadRow:
