@@ -479,13 +479,14 @@ _WEBUI_MESSAGES: dict[str, dict[str, Any]] = {
     | {"model": "m", "timestamp": 1700000001, "annotation": {"rating": 1}},
 }
 _WEBUI_SHOWN = [_WEBUI_MESSAGES["q"], _WEBUI_MESSAGES["new"]]  # all that there was before answers had branches
+_WEBUI_CHAT = {"title": "t", "models": ["m"], "history": {"messages": _WEBUI_MESSAGES, "currentId": "new"}}
 _OPEN_WEBUI = {
     "id": "s",
     "user_id": "u",
     "title": "t",
     "created_at": 1700000000,
     "updated_at": 1700000001,
-    "chat": {"title": "t", "models": ["m"], "history": {"messages": _WEBUI_MESSAGES, "currentId": "new"}},
+    "chat": _WEBUI_CHAT,
 }
 _LIBRE_MESSAGES: list[dict[str, Any]] = [
     {"messageId": "1", "parentMessageId": "0", "isCreatedByUser": True, "sender": "User", "text": HELLO}
@@ -584,6 +585,7 @@ ASSISTANTS: list[tuple[str, str, Any]] = [
     ("open_webui", "chats.json", [_OPEN_WEBUI]),
     ("open_webui", "chat.jsonl", lines({**_OPEN_WEBUI, "share_id": None, "archived": False, "meta": {"tags": []}})),
     ("open_webui", "old.json", [{**_OPEN_WEBUI, "chat": {"models": ["m"], "messages": _WEBUI_SHOWN}}]),
+    ("open_webui", "of_database.json", {**_WEBUI_CHAT, "id": "s", "timestamp": 1700000000000}),
     ("librechat", "chat.json", {**_LIBRECHAT, "branches": True, "recursive": False, "messages": _LIBRE_MESSAGES}),
     (
         "librechat",

@@ -132,12 +132,13 @@ def _of_claude(message: Message) -> Message:
 
 def _open_webui(raw: Any, source: Source) -> dict[str, Any] | None:
     record = parse_record(raw)
-    chat = record["chat"]
+    chat = record if "history" in record else record["chat"]  # its database has the chat by itself
     history = chat.get("history") or {}
     messages = history.get("messages") or {message["id"]: message for message in chat.get("messages") or ()}
     shown = _shown(messages, "parentId", history.get("currentId", history.get("current_id")))
     row = {"id": record.get("id"), "title": record.get("title") or chat.get("title")}
-    row |= {"time": iso_time(record.get("created_at")), "model": next(iter(chat.get("models") or ()), None)}
+    row["time"] = iso_time(record.get("created_at")) or time_and_order(chat.get("timestamp"))[0]
+    row["model"] = next(iter(chat.get("models") or ()), None)
     return _row(row, [_rated(message, message.get("annotation"), message.get("timestamp")) for message in shown])
 
 
@@ -221,7 +222,8 @@ def _is_chatgpt(head: Head) -> bool:
 
 
 def _is_open_webui(head: Head) -> bool:
-    return {"chat", "title"} <= head.keys and bool({"history", "messages"} & head.inner.get("chat", frozenset()))
+    exported = {"chat", "title"} <= head.keys and bool({"history", "messages"} & head.inner.get("chat", frozenset()))
+    return exported or ("models" in head.keys and {"messages", "currentId"} <= head.inner.get("history", frozenset()))
 
 
 def _is_librechat(head: Head) -> bool:
