@@ -589,6 +589,11 @@ ASSISTANTS: list[tuple[str, str, Any]] = [
     ("librechat", "chat.json", {**_LIBRECHAT, "branches": True, "recursive": False, "messages": _LIBRE_MESSAGES}),
     (
         "librechat",
+        "older_tree.json",
+        {**_LIBRECHAT, "messagesTree": [{**_LIBRE_MESSAGES[0], "children": _LIBRE_MESSAGES[1:]}]},
+    ),
+    (
+        "librechat",
         "tree.json",
         {**_LIBRECHAT, "recursive": True, "messages": [{**_LIBRE_MESSAGES[0], "children": _LIBRE_MESSAGES[1:]}]},
     ),

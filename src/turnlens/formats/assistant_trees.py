@@ -146,7 +146,7 @@ def _librechat(raw: Any, source: Source | None) -> dict[str, Any] | None:
     record = parse_record(raw)
     if "messages" in record and "id" in record:  # put together from single messages
         return record if record["messages"] else None
-    messages = {message["messageId"]: message for message in _within(record["messages"])}
+    messages = {message["messageId"]: message for message in _within(record.get("messagesTree") or record["messages"])}
     last = max(messages, key=lambda name: str(messages[name].get("createdAt") or ""), default=None)
     shown = _shown(messages, "parentMessageId", last)
     for message in shown:
@@ -227,7 +227,7 @@ def _is_open_webui(head: Head) -> bool:
 
 
 def _is_librechat(head: Head) -> bool:
-    inner = head.inner.get("messages", frozenset())
+    inner = head.inner.get("messages") or head.inner.get("messagesTree") or frozenset()
     return head.keys >= _MESSAGE or ("conversationId" in head.keys and {"messageId", "isCreatedByUser"} <= inner)
 
 
