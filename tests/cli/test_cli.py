@@ -7,12 +7,15 @@ import runpy
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import turnlens
 from turnlens.cli.options import parse_settings
+from turnlens.cli.terminal import Application, Commands
 from turnlens.data import conversations
 
 from .command_line import run, succeed
@@ -173,6 +176,29 @@ def test_memory_that_is_used_up_is_one_line(chats, tmp_path, monkeypatch: pytest
     monkeypatch.setattr(conversations, "convert_conversations", fail)
     result = run("convert", chats, "--output", tmp_path / "all.jsonl")
     assert result.exit_code == 1 and result.output.startswith("error: not enough memory: ")
+
+
+class PanicException(BaseException):
+    """As libraries in Rust raise it."""
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a\nb"), KeyError("c"), PanicException("d"), ZeroDivisionError()])
+def test_unexpected_errors_are_one_line_and_a_log(error: BaseException, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    app = Application(cls=Commands)
+
+    @app.command()
+    def fail() -> None:
+        raise error
+
+    app.command()(lambda: None)
+    result = CliRunner().invoke(app, ["fail"])
+    (log,) = tmp_path.iterdir()
+    (line,) = result.output.splitlines()
+    name = type(error).__name__
+    assert result.exit_code == 1 and line.startswith(f"error: unexpected {name}: ") and str(log) in line
+    assert "Traceback" in log.read_text() and name in log.read_text()
+    assert log.stat().st_mode & 0o077 == 0 or os.name == "nt"
 
 
 STOPPED = """

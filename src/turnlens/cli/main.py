@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
-import traceback
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -14,7 +12,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import turnlens
-from turnlens._utils.progress import error_console, log_handler
+from turnlens._utils.progress import log_handler
 from turnlens._utils.registries import Table
 from turnlens.cli.cluster import cluster, label
 from turnlens.cli.embed import embed
@@ -100,8 +98,4 @@ def main() -> None:
     """Entry point of the console script."""
     logging.basicConfig(format="%(message)s", handlers=[log_handler()])
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    try:
-        app()
-    except Exception:  # a fault of ours, whose message may quote a text
-        error_console.print(traceback.format_exc(), soft_wrap=True)
-        sys.exit(1)
+    app()

@@ -6,6 +6,8 @@ import logging
 import os
 import signal
 import sys
+import tempfile
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,11 +26,13 @@ from turnlens.cli.options import with_options
 from turnlens.errors import BadRowError, error_line, is_out_of_memory
 
 _UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)  # of click, or of typer's own copy of it
+_ClickException = cast(type[Exception], _UsageError.__base__)
+_PANIC = "PanicException"  # of libraries in Rust, which is no `Exception`
 TERMINATED = 128 + signal.SIGTERM  # exit code of a process that was asked to end
 
 
 class Commands(TyperGroup):
-    """The commands; a user's mistake is reported in one line, and Ctrl-C and SIGTERM end cleanly."""
+    """The commands; an error is reported in one line, and Ctrl-C and SIGTERM end cleanly."""
 
     @override
     def invoke(self, ctx: Any) -> Any:
@@ -49,8 +53,10 @@ class Commands(TyperGroup):
         except BrokenPipeError:  # the program that reads our output has closed it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
-        except (ValueError, OSError, ImportError, MemoryError, RuntimeError) as error:
-            if isinstance(error, RuntimeError) and not is_out_of_memory(error):
+        except (typer.Exit, typer.Abort, _ClickException):
+            raise
+        except BaseException as error:
+            if not isinstance(error, Exception) and type(error).__name__ != _PANIC:
                 raise
             skips = isinstance(error, BadRowError) and self._has_option(ctx, "skip_bad_rows")
             advice = "; --skip-bad-rows leaves out rows like this" if skips else ""
@@ -85,7 +91,7 @@ def _exit(number: int, frame: FrameType | None) -> None:
     raise SystemExit(TERMINATED)
 
 
-def _message(error: Exception) -> str:
+def _message(error: BaseException) -> str:
     """The message of an error, without the number that errors of the system have."""
     if is_out_of_memory(error):
         return f"not enough memory: close other programs, or use less data at a time ({error_line(error)})"
@@ -93,7 +99,19 @@ def _message(error: Exception) -> str:
         return f"{error.filename}: {error.strerror}"
     if isinstance(error, ModuleNotFoundError) and error.name in TRAINING:
         return f"{error.name} is needed for this: pip install 'turnlens[train]'"
-    return str(error)
+    if isinstance(error, ValueError | OSError | ImportError):
+        return str(error)
+    return f"unexpected {type(error).__name__}: {error_line(error)}; {_logged(error)}"
+
+
+def _logged(error: BaseException) -> str:
+    """Write where an error was raised into a file of this user only, since its message may quote a text."""
+    try:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="turnlens-", suffix=".log", delete=False) as log:
+            log.writelines(traceback.format_exception(error))
+    except OSError as problem:
+        return f"its log could not be written: {problem.strerror}"
+    return f"its log is {log.name}: please report it, without what is private"
 
 
 def use_one_thread() -> None:
