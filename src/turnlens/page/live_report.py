@@ -5,9 +5,9 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from turnlens.groups.group_model import GroupModel, Kind, read_models
 from turnlens.page.report_files import write_report
@@ -20,23 +20,6 @@ from turnlens.store.store_reader import SearchMode
 
 Action = Literal["rename", "merge", "split", "aside", "request", "undo"]
 _MOST_UNDONE = 50
-
-
-@dataclass(frozen=True)
-class ReportHit:
-    """A message as a result of a search.
-
-    Attributes:
-        message: Its row in the report; -1 if it was added to the store after the report was made.
-        score: Higher is better.
-        role: Its role.
-        text: Its text.
-    """
-
-    message: int
-    score: float
-    role: str
-    text: str
 
 
 class LiveReport:
@@ -61,12 +44,12 @@ class LiveReport:
             write_summary(Path(self._store.path), self.report)
         self._temporary.cleanup()
 
-    def search(self, query: str, mode: SearchMode, limit: int) -> list[ReportHit]:
-        """Find messages similar to a text, without those added to the store after the report."""
-        hits = [self._report_hit(hit) for hit in self._store.search_messages(query, mode=mode, limit=limit)]
-        return [hit for hit in hits if hit.message >= 0]
+    def search(self, query: str, mode: SearchMode, limit: int) -> list[dict[str, Any]]:
+        """Find messages similar to a text, as rows of the report, without those added to the store after it."""
+        hits = [(self._row_of(hit), hit.score) for hit in self._store.search_messages(query, mode=mode, limit=limit)]
+        return [{"message": row, "score": score} for row, score in hits if row >= 0]
 
-    def next_replies(self, conversation: int, turn: int, limit: int) -> list[ReportHit]:
+    def next_replies(self, conversation: int, turn: int, limit: int) -> list[dict[str, Any]]:
         """Find messages of other conversations that could follow a turn.
 
         Args:
@@ -85,7 +68,8 @@ class LiveReport:
             {"role": report.roles[report.messages["role"][row]], "content": report.texts[row]}
             for row in range(first, first + turn + 1)
         ]
-        return [self._report_hit(hit) for hit in self._store.next_replies(messages, limit=limit)]
+        hits = self._store.next_replies(messages, limit=limit)
+        return [{"message": self._row_of(hit), "score": hit.score, "role": hit.role, "text": hit.text} for hit in hits]
 
     def edit(self, action: Action, kind: Kind, ids: Sequence[int], name: str | None) -> list[int]:
         """Rename, merge, split or move groups, or undo the last of these, and make the report again.
@@ -126,8 +110,8 @@ class LiveReport:
         self.report = report
         self._rows = {id: row for row, id in enumerate(report.ids)}
 
-    def _report_hit(self, hit: MessageHit) -> ReportHit:
+    def _row_of(self, hit: MessageHit) -> int:
+        """Return the row of a message in the report; -1 if it was added to the store after the report was made."""
         row = self._rows.get(hit.conversation, -1)
         known = row >= 0 and hit.turn < self.report.conversations["turns"][row]
-        message = int(self.report.conversations["first"][row]) + hit.turn if known else -1
-        return ReportHit(message, hit.score, hit.role, hit.text)
+        return int(self.report.conversations["first"][row]) + hit.turn if known else -1

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request, Response
@@ -92,11 +91,11 @@ def _page(live: LiveReport) -> FastAPI:
         mode: SearchMode = "vector",
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> list[dict[str, Any]]:
-        return [{"message": hit.message, "score": hit.score} for hit in live.search(q, mode, limit)]
+        return live.search(q, mode, limit)
 
     @page.get("/api/next")
     def next_replies(conversation: int, turn: int) -> list[dict[str, Any]]:
-        return [asdict(hit) for hit in live.next_replies(conversation, turn, _REPLIES)]
+        return live.next_replies(conversation, turn, _REPLIES)
 
     @page.post("/api/groups")
     def groups(edit: GroupEdit) -> list[int]:

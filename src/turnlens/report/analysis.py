@@ -48,14 +48,8 @@ def analyse(
 ) -> tuple[Analysis, GroupModels]:
     """Analyse a corpus: find its requests, measure its conversations, group messages and conversations, name groups.
 
-    Args:
-        corpus: The corpus.
-        boilerplate: The boilerplate of each message.
-        speakers: The asker, and the parts that are grouped apart.
-        settings: The settings of the groups.
-        models: The groups of the corpus before it grew, which keep their ids and names.
-        former: A report on the same data; what it holds besides groups is not computed again.
-        naming: Names new groups, see `turnlens.report.build_report`.
+    Groups of the corpus before it grew keep their ids and names. Of a former report on the same data, all but groups is
+    taken over.
     """
     corpus = without_boilerplate(corpus, boilerplate)
     # With the messages before it, the same text may mean different things: it is not canned, and needs no answer.
@@ -84,7 +78,18 @@ def analyse(
         for kind in KINDS
     }
     groups, models = named_groups(corpus, speakers, groupings, naming)
-    basis = _basis(corpus, vectors["message"], speakers, groupings["message"], settings, context, guess)
+    sample = groupings["message"].sample
+    basis = Basis(
+        vectors=np.asarray(vectors["message"][sample], np.float16),
+        role=np.asarray(speakers.part[sample], np.int64),
+        roles=[part.role for part in speakers.parts],
+        encoder=corpus.encoder.name,
+        digest=corpus.encoder.digest,
+        history=settings.history,
+        context=context,
+        asker=speakers.asker,
+        answers=guess,
+    )
     models["message"] = replace(models["message"], basis=basis)
     if asked is not None:
         models[ASKED] = asked
@@ -102,17 +107,15 @@ def add_page_columns(
 ) -> tuple[Analysis, GroupModels]:
     """Add the columns x, y and surprise to an analysis, and places on the map to its groups.
 
-    Args:
-        corpus: The corpus; its encoder is loaded only if it has a reply head.
-        analysis: The analysis so far.
-        models: The groups.
-        former: A report on the same data, whose columns need not be computed again.
-        seed: Seed of the map and of surprise.
+    They are those of a former report on the same data, if it has them. The encoder is loaded only for its reply head.
     """
     if former is not None and former.has_map:
         columns = {kind: {name: former.columns(kind)[name] for name in _OF_PAGE} for kind in KINDS}
         return _with(analysis, columns, former.surprise), models
-    models = models | {kind: _laid_out(models[kind], seed) for kind in KINDS}
+    for kind in KINDS:
+        if len(models[kind].places) != len(models[kind].keys) or not np.isfinite(models[kind].places).all():
+            places = layout(models[kind].neighbours, seed, models[kind].places)
+            models = models | {kind: replace(models[kind], places=places)}
     surprise, surprises, heads = measure_surprise(corpus, seed, analysis.heads)
     of_conversations = means_of(surprises, corpus.first).astype(np.float32)
     columns = {
@@ -175,28 +178,6 @@ def _learned(
     return context, fit_answer_guess(corpus.vectors, answer, corpus.speaks)
 
 
-def _basis(
-    corpus: Corpus,
-    vectors: Vectors,
-    speakers: Speakers,
-    grouping: Grouping,
-    settings: GroupSettings,
-    context: ContextProjection | None,
-    guess: AnswerGuess | None,
-) -> Basis:
-    return Basis(
-        vectors=np.asarray(vectors[grouping.sample], np.float16),
-        role=np.asarray(speakers.part[grouping.sample], np.int64),
-        roles=[part.role for part in speakers.parts],
-        encoder=corpus.encoder.name,
-        digest=corpus.encoder.digest,
-        history=settings.history,
-        context=context,
-        asker=speakers.asker,
-        answers=guess,
-    )
-
-
 def _similar(grouping: Grouping) -> np.ndarray:
     """Return the nearest conversations of each conversation (m, 5); -1 if there are fewer."""
     similar = np.full((len(grouping.groups), _SIMILAR), -1, np.int32)
@@ -209,12 +190,6 @@ def _similar(grouping: Grouping) -> np.ndarray:
 def _with(analysis: Analysis, added: Mapping[Kind, Mapping[str, np.ndarray]], surprise: Surprise | None) -> Analysis:
     columns = {kind: {**analysis.columns[kind], **added[kind]} for kind in KINDS}
     return replace(analysis, columns=columns, surprise=surprise)
-
-
-def _laid_out(model: GroupModel, seed: int) -> GroupModel:
-    if len(model.places) == len(model.keys) and np.isfinite(model.places).all():
-        return model
-    return replace(model, places=layout(model.neighbours, seed, model.places))
 
 
 def _placed(neighbours: Neighbours, model: GroupModel, seed: int) -> dict[str, np.ndarray]:

@@ -18,7 +18,7 @@ from turnlens.report.boilerplate import Spans, find_boilerplate
 from turnlens.report.corpus import Corpus, embedded_corpus, stored_corpus
 from turnlens.report.report import Report
 from turnlens.report.seed_groups import Seeds, examples_of, with_seeds
-from turnlens.report.speakers import Speakers, speakers_of, with_opener_roles
+from turnlens.report.speakers import speakers_of, with_opener_roles
 from turnlens.report.stored_analysis import Analysis, read_analysis, read_heads, write_analysis
 from turnlens.report.summary import write_summary
 from turnlens.store import ConversationStore, StoreError
@@ -86,15 +86,7 @@ def report_in_memory(
 ) -> Report:
     """Make a report about conversations that are in no store, without what only the explorer's page shows.
 
-    Args:
-        data: The conversations, as `turnlens.read_conversations` reads them.
-        encoder: The encoder, its folder or its Hub name; ``None`` for the default encoder.
-        settings: The settings of the groups.
-        naming: As for `build_report`.
-        seeds: As for `build_report`.
-
-    Raises:
-        ValueError: As for `build_report`.
+    Arguments and errors are those of `turnlens.cluster`.
     """
     examples_of(seeds or {})  # before anything is embedded
     with tempfile.TemporaryDirectory(prefix="turnlens-") as folder:
@@ -117,16 +109,7 @@ def open_store(data: ConversationStore | ConversationSource, encoder: Encoder) -
 
 
 class _Builder:
-    """Makes reports about one corpus.
-
-    Args:
-        corpus: The corpus.
-        settings: The settings of the groups.
-        naming: As for `build_report`.
-        page: As for `build_report`.
-        path: The store's folder; ``None`` for a corpus in memory.
-        read_only: Nothing is kept in the store.
-    """
+    """Makes reports about one corpus: in memory, or in the folder of a store, where a read-only one keeps nothing."""
 
     def __init__(
         self,
@@ -150,12 +133,10 @@ class _Builder:
         former = former if former is not None and former.stamp == self._stamp else None
         models = {} if path is None else read_models(path)
         kept = read_analysis(path, self._stamp, corpus.ids, models) if former is None and path is not None else None
-        if former is None:
-            boilerplate: Sequence[Spans] = find_boilerplate(
-                corpus.texts, corpus.conversation, corpus.role, corpus.vectors
-            )
-        else:
+        if former is not None:
             boilerplate = former.boilerplate
+        else:
+            boilerplate = find_boilerplate(corpus.texts, corpus.conversation, corpus.role, corpus.vectors)
         report, models = self._made(boilerplate, models, kept, former)
         if not seeds:
             return report
@@ -182,7 +163,38 @@ class _Builder:
 
             analysis, models = add_page_columns(corpus, analysis, models, former, self._settings.seed)
         speakers = self._speakers.with_requests(analysis.columns["message"]["request"])
-        report = _report(corpus, self._stamp, self._settings, boilerplate, speakers, analysis)
+        report = Report(
+            title=corpus.title,
+            made=datetime.now(UTC).isoformat(timespec="seconds"),
+            encoder=corpus.encoder.name,
+            stamp=self._stamp,
+            settings=self._settings,
+            ids=corpus.ids,
+            texts=corpus.texts,
+            boilerplate=boilerplate,
+            roles=corpus.roles,
+            speakers=speakers,
+            groups=analysis.groups,
+            surprise=analysis.surprise,
+            messages={
+                **analysis.columns["message"],
+                "conversation": corpus.conversation,
+                "turn": corpus.turn,
+                "role": corpus.role,
+                "time": corpus.time,
+            },
+            conversations={
+                **analysis.columns["conversation"],
+                "first": corpus.first,
+                "turns": corpus.turns,
+                "time": corpus.conversation_time,
+            },
+            message_labels=corpus.message_labels,
+            conversation_labels=corpus.conversation_labels,
+            numbers={**corpus.numbers, **analysis.numbers},
+            message_numbers=corpus.message_numbers,
+            neighbours=analysis.neighbours,
+        )
         path = None if self._read_only else self._path
         if path is not None and (analysis is not kept or not (path / OVERVIEW_FILE).exists()):
             _keep(path, models, analysis if former is None else None, report)
@@ -199,45 +211,3 @@ def _keep(path: Path, models: GroupModels, analysis: Analysis | None, report: Re
             write_summary(path, report)
     except OSError as error:  # a store on a read-only disk can be explored all the same
         note(f"the groups cannot be kept in {path}: {error}")
-
-
-def _report(
-    corpus: Corpus,
-    stamp: str,
-    settings: GroupSettings,
-    boilerplate: Sequence[Spans],
-    speakers: Speakers,
-    analysis: Analysis,
-) -> Report:
-    return Report(
-        title=corpus.title,
-        made=datetime.now(UTC).isoformat(timespec="seconds"),
-        encoder=corpus.encoder.name,
-        stamp=stamp,
-        settings=settings,
-        ids=corpus.ids,
-        texts=corpus.texts,
-        boilerplate=boilerplate,
-        roles=corpus.roles,
-        speakers=speakers,
-        groups=analysis.groups,
-        surprise=analysis.surprise,
-        messages={
-            **analysis.columns["message"],
-            "conversation": corpus.conversation,
-            "turn": corpus.turn,
-            "role": corpus.role,
-            "time": corpus.time,
-        },
-        conversations={
-            **analysis.columns["conversation"],
-            "first": corpus.first,
-            "turns": corpus.turns,
-            "time": corpus.conversation_time,
-        },
-        message_labels=corpus.message_labels,
-        conversation_labels=corpus.conversation_labels,
-        numbers={**corpus.numbers, **analysis.numbers},
-        message_numbers=corpus.message_numbers,
-        neighbours=analysis.neighbours,
-    )

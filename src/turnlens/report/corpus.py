@@ -6,7 +6,7 @@ Its vectors are in memory-mapped files, so that they take up no memory.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,15 +125,13 @@ class Corpus:
 def stored_corpus(store: ConversationStore, folder: Path) -> Corpus:
     """Read a store.
 
-    Args:
-        store: The store, in a folder.
-        folder: A folder for files of vectors; it must stay until the corpus is no longer needed.
-
-    Raises:
-        ValueError: The store is empty.
+    The folder is for files of vectors, and must stay as long as the corpus. An empty store is a ``ValueError``.
     """
     tables = store.tables()
-    state, turns = tables.state, _turns_of(tables.conversations.batches(["conversation", "turns"]))
+    state = tables.state
+    turns: dict[str, int] = {}
+    for batch in tables.conversations.batches(["conversation", "turns"]):
+        turns |= zip(batch["conversation"].to_pylist(), batch["turns"].to_pylist())
     if not turns:
         raise ValueError("the store holds no conversation: add some with turnlens index")
     columns = _Columns(turns, state.dim, folder)
@@ -151,13 +149,7 @@ def stored_corpus(store: ConversationStore, folder: Path) -> Corpus:
 def embedded_corpus(data: ConversationSource, encoder: Encoder, folder: Path) -> Corpus:
     """Embed conversations, in the same batches as a store does.
 
-    Args:
-        data: The conversations, as `turnlens.read_conversations` reads them.
-        encoder: The encoder, its folder or its Hub name; ``None`` for the default encoder.
-        folder: As for `stored_corpus`.
-
-    Raises:
-        ValueError: There is no conversation.
+    The folder is as for `stored_corpus`. Without any conversation, it raises ``ValueError``.
     """
     conversations = read_conversations(data)
     embedder = store_encoder(encoder, "messages")
@@ -174,15 +166,6 @@ def embedded_corpus(data: ConversationSource, encoder: Encoder, folder: Path) ->
     return columns.corpus("conversations", "", encoder_of)
 
 
-def _turns_of(batches: Iterable[pa.RecordBatch]) -> dict[str, int]:
-    """Return the number of messages of each conversation, by its id."""
-    return {
-        id: turns
-        for batch in batches
-        for id, turns in zip(batch["conversation"].to_pylist(), batch["turns"].to_pylist())
-    }
-
-
 def _embed(records: Sequence[Record], encoder: StoreEncoder, columns: _Columns) -> None:
     """Embed conversations, and add them to the columns of a corpus."""
     if not records:
@@ -190,12 +173,10 @@ def _embed(records: Sequence[Record], encoder: StoreEncoder, columns: _Columns) 
     embedded = encoder.messages([text for record in records for text in record.texts])
     vectors = encoder.conversations([record.plain for record in records], embedded["vector"], embedded["tokens"])
     rows = [row for record in records for row in message_rows(record)]
-    of_messages, of_conversations = message_schema(encoder.dim, False), conversation_schema(encoder.dim)
-    for batch in table_of(rows, of_messages, **embedded).to_batches():
+    for batch in table_of(rows, message_schema(encoder.dim, False), **embedded).to_batches():
         columns.take_messages(batch)
-    for batch in table_of(
-        [conversation_row(record) for record in records], of_conversations, vector=vectors
-    ).to_batches():
+    rows = [conversation_row(record) for record in records]
+    for batch in table_of(rows, conversation_schema(encoder.dim), vector=vectors).to_batches():
         columns.take_conversations(batch)
 
 
@@ -278,24 +259,14 @@ class _Columns:
 
 
 def means_of(values: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Return the mean of the known values of the messages of each conversation (m,); NaN where none is known.
-
-    Args:
-        values: The value of each message, NaN where not known (n,).
-        first: The first message of each conversation (m,).
-    """
+    """Return the mean over each conversation of values of messages (n,), from its first message on; NaN: not known."""
     known = ~np.isnan(values)
     counts = np.add.reduceat(known.astype(float), first)
     return np.where(counts > 0, np.add.reduceat(np.where(known, values, 0.0), first) / np.maximum(counts, 1), np.nan)
 
 
 def in_history(vectors: Vectors, corpus: Corpus) -> FloatArray:
-    """Return vectors of messages that include the messages before them, see `add_history` (n, dim), memory-mapped.
-
-    Args:
-        vectors: The vectors of the messages by themselves, of length 1 (n, dim).
-        corpus: The messages.
-    """
+    """Return vectors of messages that include those before them, see `add_history`, memory-mapped (n, dim)."""
     added = mapped(corpus.folder / "history.f32", *corpus.vectors.shape)
     for start in range(0, len(corpus.ids), _CONVERSATIONS_AT_ONCE):
         turns = corpus.turns[start : start + _CONVERSATIONS_AT_ONCE]

@@ -19,13 +19,8 @@ def signals(corpus: Corpus, vectors: Vectors, asks: BoolArray, is_request: BoolA
     """Numbers of each conversation (m,): repeats, and wait if times are known; none if nobody is known to ask.
 
     ``repeats`` is 1 where a request repeats an earlier one after an answer, else 0. ``wait`` is
-    the longest time that the asker waited for an answer, in minutes, NaN where it is not known.
-
-    Args:
-        corpus: The conversations.
-        vectors: Vectors of the messages that tell whether two are about the same, of length 1 (n, dim).
-        asks: The messages of the asker (n,).
-        is_request: The messages that are requests (n,).
+    the longest time that the asker waited for an answer, in minutes, NaN where it is not known. Vectors (n, dim) tell
+    whether two messages are about the same.
     """
     if not is_request.any():
         return {}

@@ -41,20 +41,14 @@ def requests_of(
 ) -> tuple[BoolArray, GroupModel | None]:
     """Find the messages that are requests (n,); none if nobody is known to ask, or too few differ.
 
-    The groups of all messages of the asker come with them, to be kept.
-
-    Args:
-        corpus: The conversations.
-        vectors: The vectors of messages that are grouped, of length 1 (n, dim).
-        speakers: The asker.
-        settings: The settings of the groups; these are as fine as the data suggest.
-        former: The groups of all messages of the asker before the data grew.
+    The groups of all messages of the asker come with them, to be kept; ``former`` are those before the data grew.
     """
     is_request = np.zeros(len(corpus.texts), bool)
     if speakers.asker is None:
         return is_request, None
     rows = np.flatnonzero(speakers.asks & corpus.speaks)
-    keys = keys_of((corpus.texts[row] for row in rows.tolist()), settings.seed)
+    said = [corpus.texts[row] for row in rows.tolist()]
+    keys = keys_of(said, settings.seed)
     sample = sample_rows(keys, settings.sample, np.ones(len(rows), bool))
     if len(sample) < _LEAST:
         return is_request, None
@@ -65,10 +59,9 @@ def requests_of(
     model = update_model(keys[sample], fitted, among, one_part, medium, former)
     groups = np.full(len(is_request), -1, np.int64)
     groups[rows] = vote(near, model.fine, outlier_cosine(among.cosines[:, 0]))
-    said = [corpus.texts[row] for row in rows.tolist()]
     stock = canned_texts(said, np.zeros(len(rows), np.int64), settings.least_share, numbers=True)
     groups[rows] = split_from_canned(groups[rows], stock, sample, near)
-    says_more = np.fromiter((not is_courtesy(corpus.texts[row]) for row in rows.tolist()), bool, len(rows))
+    says_more = np.fromiter((not is_courtesy(text) for text in said), bool, len(rows))
     left = rows[~np.isin(groups[rows], list(moves_among(groups, corpus, speakers))) & says_more]
     first = left[np.unique(corpus.conversation[left], return_index=True)[1]]
     if len({corpus.texts[row] for row in first.tolist()}) >= _LEAST:
@@ -85,11 +78,6 @@ def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int
     Moves are courtesies, such as greetings, thanks and assent. Those of the asker are also the details that others ask
     for, such as names, days and numbers: unlike requests, they seldom come first after the courtesies. Once requests
     are known, all other messages of the asker are moves.
-
-    Args:
-        groups: The group of each message, -1 for none (n,).
-        corpus: The messages.
-        speakers: The parts that are grouped apart.
     """
     lengths = np.asarray([len(text) for text in corpus.texts])
     first, last, following = _in_role(corpus, lengths)

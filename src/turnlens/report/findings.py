@@ -113,11 +113,8 @@ def _unlike(inside: Mapping[int, BoolArray], name: str, values: FloatArray, wide
         is_large = worst.value >= _TIMES * of_all
     else:
         is_large = sign * (worst.value - of_all) >= _DEVIATIONS * float(np.nanstd(values))
-    return (_rank(name, kind), _sentence(group, name, kind, worst.value, of_all)) if is_large else None
-
-
-def _rank(name: str, kind: NumberKind) -> int:
-    return 0 if name == UNHAPPY else ("rating", "amount", "count", "share").index(kind) + 1
+    rank = 0 if name == UNHAPPY else ("rating", "amount", "count", "share").index(kind) + 1
+    return (rank, _sentence(group, name, kind, worst.value, of_all)) if is_large else None
 
 
 def _sentence(group: int, name: str, kind: NumberKind, value: float, of_all: float) -> Finding:

@@ -24,12 +24,6 @@ StorePath = str | os.PathLike[str]
 def rename(store: StorePath, kind: Kind, group: int, name: str) -> None:
     """Name a group.
 
-    Args:
-        store: The folder of the store.
-        kind: ``"message"`` or ``"conversation"``.
-        group: Its id.
-        name: Its name from now on.
-
     Raises:
         ValueError: There is no such group, the name is empty or too long, or another group of its level has it.
     """
@@ -37,16 +31,7 @@ def rename(store: StorePath, kind: Kind, group: int, name: str) -> None:
 
 
 def merge(store: StorePath, kind: Kind, groups: Sequence[int], name: str | None = None) -> int:
-    """Merge several groups of one level into one.
-
-    Args:
-        store: The folder of the store.
-        kind: ``"message"`` or ``"conversation"``.
-        groups: Their ids.
-        name: The name of the merged group; by default that of the first.
-
-    Returns:
-        The id of the merged group, which is that of the first.
+    """Merge several groups of one level into one, and return its id, which is that of the first; so is its name.
 
     Raises:
         ValueError: There are fewer than two groups, they are of different levels or roles, or as for `rename`.
@@ -61,45 +46,34 @@ def merge(store: StorePath, kind: Kind, groups: Sequence[int], name: str | None 
 def split(store: StorePath, kind: Kind, group: int) -> list[int]:
     """Split a fine group into its parts, or a coarse group into its fine groups, each of which becomes a coarse group.
 
-    Args:
-        store: The folder of the store.
-        kind: ``"message"`` or ``"conversation"``.
-        group: Its id, which the largest part keeps.
-
     Returns:
-        The ids of the parts.
+        The ids of the parts; the largest keeps that of the group.
 
     Raises:
         ValueError: The group has no parts, or there is no such group.
     """
-    before: list[int] = []
-    after: list[int] = []
+    parts: set[int] = set()
 
     def change(model: GroupModel) -> GroupModel:
-        before.extend(model.groups)
         changed = _split_fine(model, group) if model.groups[group].parent is not None else _split_coarse(model, group)
-        after.extend(changed.groups)
+        parts.update(changed.groups.keys() - model.groups.keys())
         return changed
 
     edit_groups(store, kind, [group], change)
-    return [group, *sorted(set(after) - set(before))]
+    return [group, *sorted(parts)]
 
 
 def move(store: StorePath, kind: Kind, group: int, aside: bool) -> None:
     """List a group apart from the requests, or with them.
 
-    Args:
-        store: The folder of the store.
-        kind: ``"message"`` or ``"conversation"``.
-        group: Its id.
-        aside: List it apart from the requests.
-
     Raises:
         ValueError: There is no such group.
     """
-    edit_groups(
-        store, kind, [group], lambda model: model.with_groups({group: replace(model.groups[group], aside=aside)})
-    )
+
+    def change(model: GroupModel) -> GroupModel:
+        return model.with_groups({group: replace(model.groups[group], aside=aside)})
+
+    edit_groups(store, kind, [group], change)
 
 
 def restore(store: StorePath, kind: Kind, former: GroupModel) -> None:
@@ -120,16 +94,10 @@ def restore(store: StorePath, kind: Kind, former: GroupModel) -> None:
 def edit_groups(
     store: StorePath, kind: Kind, groups: Sequence[int], change: Callable[[GroupModel], GroupModel]
 ) -> None:
-    """Change the groups of a store.
-
-    Args:
-        store: The folder of the store.
-        kind: ``"message"`` or ``"conversation"``.
-        groups: The ids of groups that there must be.
-        change: Returns the new groups for the former ones.
+    """Put other groups in the place of those of a store.
 
     Raises:
-        ValueError: There are no groups yet, or not these.
+        ValueError: There are no groups yet, or not those with these ids.
     """
     path = Path(store)
     with writer_lock(path, _LOCK_SECONDS):
@@ -143,15 +111,15 @@ def edit_groups(
 
 
 def _renamed(model: GroupModel, group: int, name: str) -> GroupModel:
-    own = model.groups[group]
-    renamed = replace(own, name=name, renamed=True)
-    new_name = renamed.name
-    if not 0 < len(new_name) <= LONGEST_NAME:
-        raise ValueError(f"expected a name of 1 to {LONGEST_NAME} characters, got {len(new_name)}")
+    renamed = replace(model.groups[group], name=name, renamed=True)
+    if not 0 < len(renamed.name) <= LONGEST_NAME:
+        raise ValueError(f"expected a name of 1 to {LONGEST_NAME} characters, got {len(renamed.name)}")
     for id in np.unique(model.fine[model.fine >= 0]).tolist():
-        other = id if own.parent is not None else model.groups[id].parent
-        if other not in (group, None) and model.groups[other].name == new_name:
-            raise ValueError(f"group {other} has the name {new_name!r} already: merge the two, or choose another name")
+        other = id if renamed.parent is not None else model.groups[id].parent
+        if other not in (group, None) and model.groups[other].name == renamed.name:
+            raise ValueError(
+                f"group {other} has the name {renamed.name!r} already: merge the two, or choose another name"
+            )
     return model.with_groups({group: renamed})
 
 
@@ -217,11 +185,7 @@ def _split_coarse(model: GroupModel, group: int) -> GroupModel:
     sizes = {id: int((model.fine == id).sum()) for id in inside}
     largest = max(inside, key=lambda id: (sizes[id], -id))
     changes = {group: replace(model.groups[group], pinned=True, name="", renamed=False)}
-    next_id = model.next_id
-    for id in inside:
-        parent = group if id == largest else next_id
-        if id != largest:
-            changes[next_id] = StoredGroup(pinned=True)
-            next_id += 1
-        changes[id] = replace(model.groups[id], parent=parent)
-    return replace(model, next_id=next_id).with_groups(changes)
+    others = [id for id in inside if id != largest]
+    changes |= {parent: StoredGroup(pinned=True) for parent in range(model.next_id, model.next_id + len(others))}
+    changes |= {id: replace(model.groups[id], parent=parent) for parent, id in enumerate(others, model.next_id)}
+    return replace(model, next_id=model.next_id + len(others)).with_groups(changes)

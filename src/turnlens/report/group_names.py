@@ -11,6 +11,7 @@ import numpy as np
 
 from turnlens._utils.vectors import IntArray
 from turnlens.data.personal.person_names import holds_names, names_finder
+from turnlens.data.personal.plain_text import Finder
 from turnlens.groups.courtesies import courtesy_name
 from turnlens.groups.group_members import TIGHT, Members, tightness
 from turnlens.groups.group_model import GroupModel, Kind
@@ -50,22 +51,25 @@ def describe_groups(
 ) -> dict[int, Description]:
     """The content of each group, in the sample, by id. Conversations are named by their requests."""
     described: dict[int, Description] = {}
-    without_persons = _remover_of_persons(corpus)
+    find_persons = _persons_finder(corpus)
+
+    def bare(text: str) -> str:
+        text = without_placeholders(text)
+        for start, end in reversed([*find_persons(text)]):
+            text = f"{text[:start]}{GAP}{text[end:]}"
+        return text
+
     counted = lru_cache(1)(phrases_in)  # coarse and fine groups of messages have the same texts
     for ids in levels:
         rows = grouping.sample if kind == "message" else _few_of_each(grouping.sample, ids)
         whole = (corpus.texts[row] if kind == "message" else _whole(corpus, row, speakers.asker) for row in rows)
-        texts = [without_persons(without_placeholders(text)) for text in whole]
+        texts = list(map(bare, whole))
         messages = rows if kind == "message" else _requests(corpus, speakers, rows)
         values = np.unique(ids[rows][ids[rows] >= 0])
         labels = np.where(ids[rows] >= 0, np.searchsorted(values, ids[rows]), -1)
         vectors = np.array(corpus.vectors[messages], np.float32)
         nameless = np.asarray([not grouping.model.groups[id].name for id in values.tolist()], bool)
-        named_by = (
-            texts
-            if kind == "message"
-            else [without_persons(without_placeholders(corpus.texts[row])) for row in messages]
-        )
+        named_by = texts if kind == "message" else [bare(corpus.texts[row]) for row in messages]
         parts = _parts_of(labels, speakers.part[rows] if kind == "message" else np.zeros(len(rows), np.int64))
         phrases = name_phrases(texts, labels, parts, vectors=vectors, counted=counted)
         is_topic = (parts == speakers.requests) | (kind == "conversation")
@@ -81,20 +85,11 @@ def describe_groups(
     return described
 
 
-def _remover_of_persons(corpus: Corpus) -> Callable[[str], str]:
-    """Return what takes the names of persons out of a text, as labels such as ``agent`` list them."""
+def _persons_finder(corpus: Corpus) -> Finder:
+    """Return a finder of the names of persons that labels such as ``agent`` list."""
     labels = {**corpus.message_labels, **corpus.conversation_labels}
     persons = {value for name, label in labels.items() if holds_names(name, label.values) for value in label.values}
-    if not persons:
-        return lambda text: text
-    find = names_finder(persons)
-
-    def remove(text: str) -> str:
-        for start, end in reversed(list(find(text))):
-            text = f"{text[:start]}{GAP}{text[end:]}"
-        return text
-
-    return remove
+    return names_finder(persons) if persons else lambda text: ()
 
 
 def _parts_of(labels: IntArray, part: IntArray) -> IntArray:
@@ -154,15 +149,12 @@ def name_groups(
             described[id].name if id in described and not (finer[id] > 1 and groups[id].phrases) else ""
             for id in nameless
         ]
+        phrases = [groups[id].phrases for id in nameless]
         if naming is not None and nameless:
-            own = list(
-                naming(
-                    [groups[id].phrases for id in nameless], [_examples(corpus, kind, members[id]) for id in nameless]
-                )
-            )
+            own = list(naming(phrases, [_examples(corpus, kind, members[id]) for id in nameless]))
         else:
-            own = told_apart(own, [groups[id].phrases for id in nameless])
-        names = distinct_names([_candidates(name, groups[id].phrases) for name, id in zip(own, nameless)], taken)
+            own = told_apart(own, phrases)
+        names = distinct_names(list(map(_candidates, own, phrases)), taken)
         groups |= {id: replace(groups[id], name=name) for id, name in zip(nameless, names)}
     return replace(model, groups=groups)
 

@@ -91,13 +91,10 @@ def write_html_file(report: Report, path: Path, texts: bool = True, period: Peri
 
 
 def _about(report: Report) -> str:
-    times = report.messages["time"][~np.isnan(report.messages["time"])]
-    days = (
-        [datetime.fromtimestamp(time, UTC).date().isoformat() for time in (times.min(), times.max())]
-        if len(times)
-        else []
-    )
-    period = f", {' to '.join(days)}" if days else ""
+    period, times = "", report.messages["time"][~np.isnan(report.messages["time"])]
+    if len(times):
+        first, last = (datetime.fromtimestamp(time, UTC).date() for time in (times.min(), times.max()))
+        period = f", {first} to {last}"
     return f"{len(report.ids):,} conversations{period}. Made on {report.made[:10]} with turnlens."
 
 
@@ -127,21 +124,14 @@ def _table(
     shown = [*requests[:_REQUESTS], *(row for row in requests[_REQUESTS:] if _mark_of_change(row))]
     inside = {row["group"]: members(report, row["group"]) for row in requests}
     none = ~np.any([*inside.values(), np.zeros(len(report.ids), bool)], axis=0)
-    body = [
-        (
-            row["group_name"] or "none of these",
-            _where(report, row),
-            _cells(row, inside.get(row["group"], none), columns, marked),
-        )
-        for row in (*shown, *rest)
-    ]
     head = "".join(f'<th scope="col" class="number">{_escape(name)}</th>' for name in header)
-    lines = "".join(
-        f'<tr><td>{_escape(name)}<span class="muted">{_escape(where)}</span></td>'
-        + "".join(f'<td class="number" data-label="{_escape(label)}">{cell}</td>' for label, cell in zip(header, cells))
-        + "</tr>"
-        for name, where, cells in body
-    )
+    lines = ""
+    for row in (*shown, *rest):
+        name, cells = row["group_name"] or "none of these", _cells(row, inside.get(row["group"], none), columns, marked)
+        lines += f'<tr><td>{_escape(name)}<span class="muted">{_escape(_where(report, row))}</span></td>'
+        for label, cell in zip(header, cells):
+            lines += f'<td class="number" data-label="{_escape(label)}">{cell}</td>'
+        lines += "</tr>"
     note = (
         f"Shares are of conversations; the change is that of the {LAST[period]} from all before. "
         + "▲ and ▼ mark what is more than chance. " * marked
@@ -162,12 +152,7 @@ def _table(
 
 
 class _Number:
-    """A number of the report as a column.
-
-    Args:
-        report: The report.
-        name: The name of the number.
-    """
+    """A number of the report as a column."""
 
     def __init__(self, report: Report, name: str) -> None:
         self._values = report.numbers[name]
@@ -223,9 +208,8 @@ def _points(share: float) -> str:
 def _examples(report: Report, row: Mapping[str, Any]) -> str:
     central = next(group.central for group in report.groups["message"] if group.id == row["group"])
     quotes = "".join(f"<blockquote>{_short(report.text_of(place))}</blockquote>" for place in central[:_EXAMPLES])
-    answer = (
-        f'<p class="muted">A typical next message: {_short(row["next_message"])}</p>' if row["next_message"] else ""
-    )
+    following = row["next_message"]
+    answer = f'<p class="muted">A typical next message: {_short(following)}</p>' if following else ""
     return f'<article id="group-{row["group"]}"><h3>{_escape(row["group_name"])}</h3>{quotes}{answer}</article>'
 
 

@@ -75,13 +75,7 @@ class DiscoveryResult:
 
 
 def evaluate_discovery(vectors: FloatArray, labelled: Labelled, seed: int = 0) -> DiscoveryResult:
-    """Group the texts as `turnlens.cluster` does, five times with different seeds, and compare groups and labels.
-
-    Args:
-        vectors: The vectors of the texts, of length 1 (n, dim).
-        labelled: The texts and their labels.
-        seed: Seed of the first run; the others have the seeds that follow it.
-    """
+    """Group texts as `turnlens.cluster` does, by seeds from the given one on, and compare groups and labels."""
     groups = np.zeros((RUNS, len(labelled.texts)), np.int64)
     with progress_bar() as bar:
         for run in bar.track(range(RUNS), description="finding groups"):

@@ -75,12 +75,8 @@ class Labels:
 
     def finished(self) -> dict[str, Label]:
         """The labels by their names."""
-        labels = {}
-        for name, values in sorted(self._values.items()):
-            if len(values) > MOST_VALUES:
-                continue
-            labels[name] = Label.of(list(values), self._codes[name])
-        return labels
+        few = {name: values for name, values in sorted(self._values.items()) if len(values) <= MOST_VALUES}
+        return {name: Label.of(list(values), self._codes[name]) for name, values in few.items()}
 
     def numbers(self) -> dict[str, np.ndarray]:
         """The labels that measure something, by their names: a number for each row, NaN where there is none (rows,)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -31,12 +31,7 @@ def named_groups(
 ) -> tuple[dict[Kind, Sequence[Group]], GroupModels]:
     """List the groups of messages and of conversations, and return their models with names.
 
-    Args:
-        corpus: The messages and conversations.
-        speakers: The parts that are grouped apart.
-        groupings: The group of each message and conversation.
-        naming: Names new groups from their phrases and the texts of their central members; by default, a typical
-            message is the name of a fine group, or phrases if it is loose, and those are the name of a coarse one.
+    By default, a typical message names a fine group, or phrases if it is loose, and those name a coarse one.
     """
     groups: dict[Kind, Sequence[Group]] = {}
     models: GroupModels = {}
@@ -82,42 +77,22 @@ def _listed(model: GroupModel, members: Mapping[int, Members], total: int) -> Se
 
 
 def with_speakers(groups: Sequence[Group], grouping: Grouping, corpus: Corpus, speakers: Speakers) -> list[Group]:
-    """Add to groups their role, their share of its messages, their typical answer, and mark mere moves.
-
-    Args:
-        groups: The groups of messages.
-        grouping: The group of each message.
-        corpus: The messages.
-        speakers: The parts that are grouped apart.
-    """
+    """Add to groups of messages their role, their share of its messages, their typical answer, and mark mere moves."""
     coarse = grouping.model.parents_of(grouping.groups)
     answers = {**_answers(corpus, coarse), **_answers(corpus, grouping.groups)}
     moves = moves_among(grouping.groups, corpus, speakers)
     not_only_moves = {group.parent for group in groups if group.level == 1 and group.id not in moves}
     described = []
     for group in groups:
+        group = replace(group, answer=answers.get(group.id))
         parts = np.unique(speakers.part[(grouping.groups if group.level else coarse) == group.id])
-        if len(parts) != 1:  # a user has merged groups of several parts
-            described.append(replace(group, answer=answers.get(group.id)))
-            continue
-        part = speakers.parts[parts[0]]
-        described.append(
-            replace(
-                group,
-                role=part.role,
-                opening=part.opening,
-                share=group.size / int((speakers.part == parts[0]).sum()),
-                answer=answers.get(group.id),
-                move=_is_move(group, moves, not_only_moves),
-            )
-        )
+        if len(parts) == 1:  # else a user has merged groups of several parts
+            part, share = speakers.parts[parts[0]], group.size / int((speakers.part == parts[0]).sum())
+            move = group.id in moves if group.level else group.id not in not_only_moves
+            move = move if group.aside is None else group.aside
+            group = replace(group, role=part.role, opening=part.opening, share=share, move=move)
+        described.append(group)
     return described
-
-
-def _is_move(group: Group, moves: Container[int], not_only_moves: Container[int | None]) -> bool:
-    if group.aside is not None:
-        return group.aside
-    return group.id in moves if group.level else group.id not in not_only_moves
 
 
 def _answers(corpus: Corpus, groups: IntArray) -> dict[int, int]:
@@ -148,13 +123,7 @@ def with_halves(groups: Sequence[Group], grouping: Grouping, corpus: Corpus) -> 
 
 
 def with_scale(groups: Sequence[Group], grouping: Grouping, corpus: Corpus) -> list[Group]:
-    """Add to groups of messages the group that each is joined with first, and the parts of those that mix several.
-
-    Args:
-        groups: The groups.
-        grouping: The group of each message.
-        corpus: The messages.
-    """
+    """Add to groups of messages the group that each is joined with first, and the parts of those that mix several."""
     labels, vectors = grouping.groups[grouping.sample], np.array(corpus.vectors[grouping.sample], np.float32)
     texts = [corpus.texts[row] for row in grouping.sample.tolist()]
     alike: dict[object, list[Group]] = defaultdict(list)

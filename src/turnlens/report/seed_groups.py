@@ -88,14 +88,7 @@ def with_seeds(model: GroupModel, seeds: Seeds, encoder: StoreEncoder, role: str
 
 
 def claimed_groups(model: GroupModel, basis: Basis, vectors: FloatArray, role: str | None) -> IntArray:
-    """Return the group that each example falls into, -1 for none (examples,).
-
-    Args:
-        model: The groups.
-        basis: The vectors that they were fitted to.
-        vectors: The examples, of length 1 (examples, dim).
-        role: The role whose messages the groups hold; ``None`` for all roles.
-    """
+    """Return the group that each example (examples, dim) falls into, -1 for none (examples,)."""
     own = [basis.roles[code] == role for code in basis.role] if role in basis.roles else np.ones(len(basis.role), bool)
     rows = np.flatnonzero(own)
     messages = basis.vectors[rows].astype(np.float32)

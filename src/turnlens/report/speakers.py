@@ -167,9 +167,7 @@ def opener_roles(roles: Sequence[str], turns: Sequence[int]) -> list[str]:
 def _openers(corpus: Corpus, answering: BoolArray | None = None) -> IntArray:
     """Return the first role in each conversation that is not known to answer, -1 if there is none (m,).
 
-    Args:
-        corpus: The conversations.
-        answering: The roles that answer, besides those that exports call so (roles,).
+    Roles that answer (roles,) come besides those that exports call so.
     """
     asking = np.asarray([role.lower() not in _ANSWERING for role in corpus.roles])
     if answering is not None:

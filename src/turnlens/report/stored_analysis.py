@@ -51,14 +51,7 @@ class Analysis:
 
 
 def read_analysis(store: Path, stamp: str, ids: Sequence[str], models: GroupModels) -> Analysis | None:
-    """Read the analysis of a store; ``None`` unless it is of exactly these conversations, settings and groups.
-
-    Args:
-        store: The store.
-        stamp: Changes with the data and the settings.
-        ids: The ids of the conversations, in their order.
-        models: The groups of the store.
-    """
+    """Read the analysis of a store; ``None`` unless it is of exactly these conversations, settings and groups."""
     try:
         with safe_open(store / FILE, framework="numpy") as file:
             facts = json.loads((file.metadata() or {})["findings"])
@@ -105,7 +98,10 @@ def write_analysis(store: Path, stamp: str, ids: Sequence[str], analysis: Analys
     arrays |= {f"number.{name}": values for name, values in analysis.numbers.items()}
     facts: dict[str, Any] = {
         "stamp": _stamp(store, stamp, ids),
-        "groups": {kind: [_facts(group) for group in analysis.groups[kind]] for kind in KINDS},
+        "groups": {
+            kind: [{name: value for name, value in asdict(group).items() if name not in _OF_MODEL} for group in groups]
+            for kind, groups in analysis.groups.items()
+        },
         "numbers": list(analysis.numbers),
         "surprise": None if analysis.surprise is None else asdict(analysis.surprise),
     }
@@ -128,10 +124,6 @@ def _stamp(store: Path, stamp: str, ids: Sequence[str]) -> str:
 
 def _of(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
     return {name.removeprefix(prefix): values for name, values in arrays.items() if name.startswith(prefix)}
-
-
-def _facts(group: Group) -> dict[str, Any]:
-    return {name: value for name, value in asdict(group).items() if name not in _OF_MODEL}
 
 
 def _group(facts: Mapping[str, Any], models: GroupModels, kind: Kind) -> Group:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from turnlens._utils.files import atomic_path
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
-from turnlens.report.measures import number_kind
+from turnlens.report.measures import members, number_kind
 from turnlens.report.report import Group, Report
 from turnlens.report.trends import Period, Trend, span_of, trend_of
 from turnlens.store.rewrites import OVERVIEW_FILE
@@ -64,19 +64,21 @@ def summary_table(report: Report, groups: Sequence[Group], period: Period | None
         column "NAME: VALUE" with the number of conversations. The last row, of the kind no request, counts the
         conversations in which the asker has no message in a listed request.
     """
-    conversation, fine = report.messages["conversation"], report.messages["group"]
     everybody = {}
     for role in {group.role for group in groups}:
         speaking, times = _speaking(report, role)
         everybody[role] = speaking, trend_of(times, period)
-    limits = limits_of(report)
+    # The number of each name that three quarters of all conversations have at most; 0 of what is only 0 or 1.
+    limits = {
+        name: 0.0 if number_kind(name, values) == "share" else float(np.nanquantile(values, _HIGH, method="lower"))
+        for name, values in report.numbers.items()
+    }
     asked = np.zeros(len(report.ids), bool)
     rows: list[dict[str, Any]] = []
     for group in groups:
-        members = np.zeros(len(report.ids), bool)
-        members[conversation[fine == group.id]] = True
+        inside = members(report, group.id)
         kind = _kind(group, report.speakers.asker)
-        asked |= members & (kind == "request")
+        asked |= inside & (kind == "request")
         rows.append(
             {
                 "group": group.id,
@@ -86,7 +88,7 @@ def summary_table(report: Report, groups: Sequence[Group], period: Period | None
                 "keywords": ", ".join(group.phrases[:_KEYWORDS]),
                 **{name: report.text_of(row) for name, row in zip(("example", "example_2"), group.central)},
                 "next_message": None if group.answer is None else report.text_of(group.answer),
-                **_counts(report, members, *everybody[group.role], limits),
+                **_counts(report, inside, *everybody[group.role], limits),
             }
         )
     if asked.any():
@@ -104,24 +106,15 @@ def _further_fields(report: Report) -> dict[str, pa.DataType]:
     return numbers | {f"{name}: {value}": pa.int32() for name, label in categories for value in label.values}
 
 
-def limits_of(report: Report) -> dict[str, float]:
-    """The number of each name that three quarters of all conversations have at most; 0 of what is only 0 or 1."""
-    limits = {}
-    for name, values in report.numbers.items():
-        is_share = number_kind(name, values) == "share"
-        limits[name] = 0.0 if is_share else float(np.nanquantile(values, _HIGH, method="lower"))
-    return limits
-
-
 def _counts(
-    report: Report, members: BoolArray, speaking: BoolArray, trend: Trend | None, limits: Mapping[str, float]
+    report: Report, inside: BoolArray, speaking: BoolArray, trend: Trend | None, limits: Mapping[str, float]
 ) -> dict[str, Any]:
     """Count conversations: their number, the growth of their share, their measures and categories."""
-    recent, earlier = (None, None) if trend is None else trend.counts(members)
-    growth, low, high = (None if trend is None else trend.growth(members)) or (None, None, None)
+    recent, earlier = (None, None) if trend is None else trend.counts(inside)
+    growth, low, high = (None if trend is None else trend.growth(inside)) or (None, None, None)
     counts: dict[str, Any] = {
-        "conversations": int(members.sum()),
-        "share": int(members.sum()) / max(int(speaking.sum()), 1),
+        "conversations": int(inside.sum()),
+        "share": int(inside.sum()) / max(int(speaking.sum()), 1),
         "recent": recent,
         "earlier": earlier,
         "growth": growth,
@@ -129,14 +122,14 @@ def _counts(
         "growth_high": high,
     }
     for name, values in report.numbers.items():
-        known = values[members & ~np.isnan(values)]
+        known = values[inside & ~np.isnan(values)]
         counts |= {
             f"{name}_median": float(np.median(known)) if len(known) else None,
             f"{name}_above": float((known > limits[name]).mean()) if len(known) else None,
             f"{name}_known": len(known),
         }
     for name, label in report.categories(MOST_VALUES).items():
-        of_values = np.bincount(label.codes[members] + 1, minlength=len(label.values) + 1)[1:]
+        of_values = np.bincount(label.codes[inside] + 1, minlength=len(label.values) + 1)[1:]
         counts |= {f"{name}: {value}": int(count) for value, count in zip(label.values, of_values)}
     return counts
 

@@ -110,11 +110,8 @@ def measure_surprise(
 
     With too few conversations, all values are NaN and there is no `Surprise`.
 
-    Args:
-        corpus: The corpus; its encoder is loaded only if it has a reply head.
-        seed: Seed of the sampled messages and of the heads that are fitted.
-        former: The heads that were fitted last. They serve again until there are a quarter more
-            conversations. (New ones are still ranked by the head of the other half.)
+    The encoder is loaded only if it has a reply head. The heads that were fitted last serve again until there are a
+    quarter more conversations. (New ones are still ranked by the head of the other half.)
 
     Returns:
         How surprise was measured, its values, and the heads if any were fitted.
