@@ -9,19 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from turnlens._utils.files import check_file, is_standard
-from turnlens.cli.options import (
-    Candidates,
-    ConversationFile,
-    Force,
-    OtherId,
-    RankingFile,
-    Speaker,
-    Top,
-    Where,
-)
+from turnlens.cli.options import Candidates, ConversationFile, Force, OtherId, RankingFile, Speaker, Top, Where
 from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.store import require_hits
-from turnlens.cli.tables import print_hits, print_ranking, write_json
+from turnlens.cli.tables import print_hits, print_rows, write_json
 from turnlens.cli.terminal import quiet_transformers, use_one_thread
 
 if TYPE_CHECKING:
@@ -123,4 +114,5 @@ def show_ranking(texts: list[str], scores: np.ndarray, top: int, json_file: Path
     if json_file is not None:
         write_json(json_file, ranking)
     if json_file is None or not is_standard(json_file):
-        print_ranking(ranking)
+        rows = [[str(place), f"{row['score']:.3f}", row["message"]] for place, row in enumerate(ranking, start=1)]
+        print_rows(["rank", "score", "message"], rows)

@@ -21,8 +21,6 @@ from turnlens.encoders.folders import encoder_folder
 from turnlens.errors import ConversationError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from datasets import Dataset
 
     from turnlens.store import AddReport, ConversationStore

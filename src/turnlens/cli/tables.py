@@ -28,7 +28,7 @@ def print_table(title: str, rows: dict[str, dict[str, dict[str, Any]]]) -> None:
         rows: Encoder -> task -> figures. A figure may come with its interval or its standard deviation. The table also
             shows the number of queries, pairs, conversations or messages, and of labels.
     """
-    table = _table("encoder", "task", "figure", "value", "95 % interval or ± deviation", "n", title=title)
+    lines = []
     for encoder, tasks in rows.items():
         for task, figures in tasks.items():
             count = str(next(figures[name] for name in _COUNTS if name in figures))
@@ -37,16 +37,8 @@ def print_table(title: str, rows: dict[str, dict[str, dict[str, Any]]]) -> None:
             for name, value in figures.items():
                 if isinstance(value, float) and not name.endswith("_std"):
                     shown = (_figure(name), f"{value:.{digits}f}", _spread(figures, name))
-                    table.add_row(encoder, task.replace("_", " "), *shown, count)
-    console.print(table)
-
-
-def print_gains(title: str, rows: list[list[str]]) -> None:
-    """Print figures before and after a training, and their difference."""
-    table = _table("", "before", "after", "difference", title=title)
-    for cells in rows:
-        table.add_row(*cells)
-    console.print(table)
+                    lines.append([encoder, task.replace("_", " "), *shown, count])
+    print_rows(["encoder", "task", "figure", "value", "95 % interval or ± deviation", "n"], lines, title)
 
 
 def print_modes(title: str, modes: dict[str, dict[str, Any]], metric: str) -> None:
@@ -54,35 +46,24 @@ def print_modes(title: str, modes: dict[str, dict[str, Any]], metric: str) -> No
     digits = 3 if metric == "difference" else 1  # a difference of cosines; the other figures are ranks and percentages
     first = next(iter(modes.values()))
     names = [name for name, value in first.items() if isinstance(value, float)]
-    table = _table("scored by", *map(_figure, names), "n", title=title)
+    lines = []
     for mode, figures in modes.items():
         cells = (f"{figures[name]:.{digits}f} ({_spread(figures, name, digits)})" for name in names)
-        table.add_row(mode, *cells, str(figures["queries"]))
-    console.print(table)
+        lines.append([mode, *cells, str(figures["queries"])])
+    print_rows(["scored by", *map(_figure, names), "n"], lines, title)
     if lengths := first.get("by_context_length"):
-        table = _table("scored by", *lengths, title=f"{_figure(metric)} by turns of the context")
-        for mode, figures in modes.items():
-            table.add_row(
-                mode, *(f"{of_length[metric]:.{digits}f}" for of_length in figures["by_context_length"].values())
-            )
-        console.print(table)
-
-
-def print_ranking(ranking: list[dict[str, Any]]) -> None:
-    """Print messages and their scores, the best first."""
-    table = _table("rank", "score", "message")
-    for place, row in enumerate(ranking, start=1):
-        table.add_row(str(place), f"{row['score']:.3f}", row["message"])
-    console.print(table)
+        parts = {mode: figures["by_context_length"].values() for mode, figures in modes.items()}
+        lines = [[mode, *(f"{part[metric]:.{digits}f}" for part in own)] for mode, own in parts.items()]
+        print_rows(["scored by", *lengths], lines, f"{_figure(metric)} by turns of the context")
 
 
 def print_hits(hits: list[dict[str, Any]]) -> None:
     """Print what a search of a store found, the best first."""
-    table = _table("score", "conversation", "turn", "role", "text")
+    lines = []
     for hit in hits:
         turn, role = hit.get("turn", f"of {hit.get('turns')}"), hit.get("role", "")
-        table.add_row(f"{hit['score']:.3f}", hit["conversation"], str(turn), role, hit["text"])
-    console.print(table)
+        lines.append([f"{hit['score']:.3f}", hit["conversation"], str(turn), role, hit["text"]])
+    print_rows(["score", "conversation", "turn", "role", "text"], lines)
 
 
 def print_pairs(title: str, pairs: list[tuple[str, str]]) -> None:
@@ -95,9 +76,12 @@ def print_pairs(title: str, pairs: list[tuple[str, str]]) -> None:
     console.print(table)
 
 
-def _table(*columns: str, title: str | None = None) -> Table:
-    """A table that wraps long cells and never truncates them."""
-    return Table(*(Column(name, overflow="fold") for name in columns), title=title, title_justify="left")
+def print_rows(columns: list[str], rows: list[list[str]], title: str | None = None) -> None:
+    """Print a table that wraps long cells and never truncates them."""
+    table = Table(*(Column(name, overflow="fold") for name in columns), title=title, title_justify="left")
+    for cells in rows:
+        table.add_row(*cells)
+    console.print(table)
 
 
 def _figure(name: str) -> str:

@@ -17,17 +17,9 @@ from turnlens._utils.files import check_folder, is_standard
 from turnlens._utils.progress import console, note
 from turnlens._utils.registries import DEFAULT_METHOD, METHODS, LevelName, check_method, check_task
 from turnlens.cli.explore import write_sample_report
-from turnlens.cli.options import (
-    Data,
-    Force,
-    OutputFolder,
-    Resume,
-    Seed,
-    given,
-    parse_settings,
-)
+from turnlens.cli.options import Data, Force, OutputFolder, Resume, Seed, given, parse_settings
 from turnlens.cli.reading_options import Reading, reads_conversations
-from turnlens.cli.tables import print_gains, print_table
+from turnlens.cli.tables import print_rows, print_table
 from turnlens.cli.terminal import quiet_transformers, tell_other_language
 from turnlens.encoders.folders import encoder_folder
 
@@ -63,10 +55,8 @@ def demo(
     began = time.monotonic()
     before, after, p = run_demo(output, conversations, max_steps, seed, force)
     _tell(output / "model", time.monotonic() - began)
-    print_table(
-        "Intent retrieval on held-out sample conversations, messages unseen in training",
-        {"untouched": {"semantic_retrieval": before.summary()}, "trained": {"semantic_retrieval": after.summary()}},
-    )
+    rows = {"untouched": {"semantic_retrieval": before.summary()}, "trained": {"semantic_retrieval": after.summary()}}
+    print_table("Intent retrieval on held-out sample conversations, messages unseen in training", rows)
     write_sample_report(output)
     console.print(
         f"\nIntents of unseen messages, mean average precision: {_with_interval(before)} before training, "
@@ -164,15 +154,8 @@ def train(
         conversations = vectors or reading.read(data, output)
         if vectors is None and encoder is None:
             tell_other_language(reading.read(data), "turnlens train DATA --encoder")
-        run_training(
-            conversations,
-            method=chosen,
-            encoder=encoder,
-            output=output,
-            resume=resume,
-            force=force,
-            evaluator=evaluator,
-        )
+        kept: dict[str, Any] = {"output": output, "resume": resume, "force": force}
+        run_training(conversations, method=chosen, encoder=encoder, evaluator=evaluator, **kept)
 
     note(f"Starting from {encoder or chosen.starts_from}.")
     began = time.monotonic()
@@ -212,7 +195,7 @@ def _tell(output: Path, seconds: float) -> None:
         from turnlens.training.training_report import TrainingReport
 
         report = TrainingReport(record)
-        print_gains(report.title, report.rows())
+        print_rows(["", "before", "after", "difference"], report.rows(), report.title)
         shares = " and ".join(f"{share:g} × {_LEARNED[step]}" for step, share in record["learned"].items())
         note(f"The weights are the earlier ones plus {shares}, best for these conversations." if shares else _KEPT)
         if record.get("projected"):

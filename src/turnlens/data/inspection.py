@@ -121,6 +121,7 @@ class Inspection:
 
     def summary(self) -> dict[str, Any]:
         """Return all counts, ready for JSON."""
+        labels = {**self.conversation_labels, **self.message_labels}
         return {
             "conversations": len(self._turns),
             "messages": len(self._tokens),
@@ -140,13 +141,8 @@ class Inspection:
             "conversations_of_one_message": self._turns.count(1),
             "conversations_of_one_speaker": self._speakers_each.count(1),
             "personal_data": self._personal_data(),
-            "labels_with_names": self._labels_with_names(),
+            "labels_with_names": [name for name, values in labels.items() if holds_names(name, values.counts)],
         }
-
-    def _labels_with_names(self) -> list[str]:
-        """Return the labels that hold names of people."""
-        labels = {**self.conversation_labels, **self.message_labels}
-        return [name for name, values in labels.items() if holds_names(name, values.counts)]
 
     def _personal_data(self) -> dict[str, dict[str, Any]]:
         """Return the counts of each kind in texts and messages, and the labels and speakers that hold some."""

@@ -63,12 +63,8 @@ class TaskEvaluator(BaseEvaluator):
         read: Callable[[Path], Dataset] = read_conversations,
     ) -> None:
         super().__init__()
-        settings: dict[str, Any] = {
-            "seed": seed,
-            "max_queries": max_queries,
-            "label": label,
-            "conversation_label": conversation_label,
-        }
+        settings: dict[str, Any] = {"seed": seed, "max_queries": max_queries}
+        settings |= {"label": label, "conversation_label": conversation_label}
         self.task = find_task(task)
         self.data = load_task(self.task, data, **settings, read=read)
         self.settings = {**settings, "pooling": pooling}

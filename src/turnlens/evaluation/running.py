@@ -68,12 +68,8 @@ def evaluate(
         encoder = load_encoder(encoder)
     _check_served(encoder, chosen)
     # All are loaded before the first is scored, so that bad data is reported before minutes of embedding.
-    settings: dict[str, Any] = {
-        "seed": seed,
-        "max_queries": max_queries,
-        "label": label,
-        "conversation_label": conversation_label,
-    }
+    settings: dict[str, Any] = {"seed": seed, "max_queries": max_queries}
+    settings |= {"label": label, "conversation_label": conversation_label}
     if not isinstance(data, str | os.PathLike):
         data = read_conversations(data)
     loaded: dict[str, Any] = {}

@@ -49,15 +49,9 @@ class Voters:
         """Voters from the first three attributes; at least one of them must be in a group."""
         means = centroids_of(vectors, ids)
         cosines = [vectors[ids == group] @ mean for group, mean in means.items()]
-        return cls(
-            vectors,
-            ids,
-            count,
-            np.asarray(list(means), np.int64),
-            np.stack(list(means.values())),
-            np.asarray([own.mean() for own in cosines]),
-            np.maximum([own.std() for own in cosines], _LEAST_SPREAD),
-        )
+        usual, spread = np.asarray([own.mean() for own in cosines]), [own.std() for own in cosines]
+        groups, middles = np.asarray(list(means), np.int64), np.stack(list(means.values()))
+        return cls(vectors, ids, count, groups, middles, usual, np.maximum(spread, _LEAST_SPREAD))
 
     def votes(self, vectors: FloatArray) -> tuple[IntArray, FloatArray]:
         """The group that most vote for, and what tells whether it is right. A copy of a voter has that voter's group.
@@ -77,14 +71,8 @@ class Voters:
         groups, shares = np.where(is_copy, own, groups), np.where(is_copy, 1.0, shares)
         place = np.searchsorted(self.groups, groups)
         cosines = np.einsum("nd,nd->n", vectors, self.means[place])
-        return groups, np.stack(
-            [
-                shares,
-                np.where(is_copy, 1.0, near.cosines[:, 0]),
-                (cosines - self.usual[place]) / self.spread[place],
-            ],
-            axis=1,
-        )
+        highest = np.where(is_copy, 1.0, near.cosines[:, 0])
+        return groups, np.stack([shares, highest, (cosines - self.usual[place]) / self.spread[place]], axis=1)
 
 
 @dataclass(frozen=True)
@@ -108,13 +96,7 @@ class Confidence:
 
 
 def calibrated(vectors: FloatArray, ids: IntArray, seed: int) -> Confidence:
-    """Learn from the vectors that groups were fitted to, or recall what was learned from the same ones before.
-
-    Args:
-        vectors: The vectors, of length 1 (m, dim).
-        ids: The group of each, -1 for none (m,).
-        seed: Seed of what is held out.
-    """
+    """Learn from the vectors that groups were fitted to, or recall what was learned from the same ones before."""
     key = hashlib.blake2b(vectors.tobytes() + ids.tobytes() + repr((seed, _NONE)).encode(), digest_size=16).hexdigest()
     file = datasets_cache() / "turnlens-confidence" / f"{key}.json"
     with suppress(OSError, ValueError):

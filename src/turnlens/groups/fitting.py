@@ -109,15 +109,9 @@ def fit_parts(
     canned: IntArray | None = None,
     requests: tuple[int, Sequence[str]] | None = None,
 ) -> Fitted:
-    """Find the groups of each part of a sample by itself.
+    """Find the groups of each part of a sample by itself, with its own neighbours; a part of -1 has none.
 
-    Args:
-        vectors: The vectors of the sample, of length 1 (s, dim).
-        neighbours: The neighbours of each of them, in the same part of the sample.
-        part: The part of each vector, -1 for those that are to be in no group (s,).
-        settings: The settings of the groups.
-        canned: As for `fit_groups` (s,).
-        requests: The part of requests, if there is one, and all texts (s).
+    Arguments are as for `fit_groups`, but that requests are those of one part of all texts (s).
     """
     fine = np.full(len(vectors), -1, np.int64)
     coarse = np.zeros(0, np.int64)
@@ -189,7 +183,7 @@ def _best(vectors: FloatArray, groups_at: Callable[[int], IntArray], largest: in
     return tried(best_of(log2(rough) + step / _STEPS / _FINER for step in around))[1]
 
 
-def split_group(graph: Any, labels: IntArray, group: int, seed: int = 0) -> IntArray | None:
+def split_group(graph: Any, labels: IntArray, group: int) -> IntArray | None:
     """The parts of a group, numbered from 0 (members,); ``None`` where it has no parts.
 
     The resolution is raised until there are at least two parts of some size.
@@ -198,7 +192,6 @@ def split_group(graph: Any, labels: IntArray, group: int, seed: int = 0) -> IntA
         graph: The weights between the vectors of the sample, from `neighbour_graph` (s, s).
         labels: The group of each vector (s,).
         group: The group to split.
-        seed: Seed of the communities.
     """
     members = np.flatnonzero(labels == group)
     if len(members) < 4:
@@ -206,7 +199,7 @@ def split_group(graph: Any, labels: IntArray, group: int, seed: int = 0) -> IntA
     graph = graph[members][:, members]
     least = max(2, len(members) // 20)
     for resolution in (0.25, 0.5, 1, 2, 4, 8):
-        parts = communities(graph, resolution, seed)
+        parts = communities(graph, resolution, seed=0)
         large = np.flatnonzero(np.bincount(parts) >= least)
         if len(large) > 1:
             return _nearest_large(graph, parts, large)

@@ -134,10 +134,7 @@ def _means(vectors: FloatArray, second: BoolArray) -> FloatArray:
 
 
 def _told(vectors: FloatArray, second: BoolArray) -> float:
-    """Return the share of vectors that are nearer to the mean of the others in their half than to the other mean.
-
-    The mean of the two halves; 0 if one of them has a single vector at most.
-    """
+    """Return the share of vectors nearer to the mean of others in their half; 0 if a half has one vector at most."""
     members = np.stack([~second, second])  # (halves, n)
     if members.sum(1).min() < 2:
         return 0.0

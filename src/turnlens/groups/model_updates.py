@@ -69,14 +69,10 @@ def update_model(
         joined, fitted = 0, fit_parts(vectors, neighbours, part, settings, canned, requests)
         fine, next_id = _fine_ids(fitted.fine, known, vectors, former)
         coarse_of, next_id = _coarse_ids(fitted, fine, vectors, former, known, next_id)
-    groups = {
-        id: replace(
-            former.groups.get(id, StoredGroup()),
-            parent=coarse_of.get(id),
-            new=same_settings and id not in former.groups,
-        )
-        for id in sorted({*coarse_of, *coarse_of.values()})
-    }
+    groups = {}
+    for id in sorted({*coarse_of, *coarse_of.values()}):
+        new = same_settings and id not in former.groups
+        groups[id] = replace(former.groups.get(id, StoredGroup()), parent=coarse_of.get(id), new=new)
     stamp = f"{fitting} {joined} {texts}"
     places = _former_places(rows, as_before, former)
     model = GroupModel(stamp, keys, fine, neighbours.rows, places, {}, groups, next_id)
@@ -194,15 +190,9 @@ def _ids(
     compact = np.where(labels >= 0, places, -1)
     centroids = np.stack([vectors[labels == value].mean(0) for value in values]) if len(values) else vectors[:0]
     matched = match_groups(compact, np.where(np.isin(known, list(former)), known, -1), centroids, former)
-    ids = []
-    for row in range(len(values)):
-        if row in matched:
-            ids.append(matched[row])
-        else:
-            ids.append(next_id)
-            next_id += 1
-    table = np.asarray([*ids, -1], np.int64)
-    return table[compact], next_id
+    new = iter(range(next_id, next_id + len(values)))
+    ids = [matched[row] if row in matched else next(new) for row in range(len(values))]
+    return np.asarray([*ids, -1], np.int64)[compact], next(new, next_id + len(values))
 
 
 LEAST_OVERLAP = 0.3  # F1 over the texts that are in both samples
@@ -210,10 +200,7 @@ LEAST_COSINE = 0.9  # between centroids, used if too few texts are in both sampl
 
 
 def match_groups(
-    labels: IntArray,
-    former: IntArray,
-    centroids: FloatArray,
-    former_centroids: Mapping[int, FloatArray],
+    labels: IntArray, former: IntArray, centroids: FloatArray, former_centroids: Mapping[int, FloatArray]
 ) -> dict[int, int]:
     """Match new groups to former ones, one to one; the former id of each new group that matches.
 

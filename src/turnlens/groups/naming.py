@@ -63,14 +63,6 @@ class _Words:
     asides: frozenset[str]
 
 
-@dataclass(frozen=True)
-class _Clause:
-    """A piece of a text; ``costs`` is what its two ends cost, since they cut something off."""
-
-    text: str
-    costs: float
-
-
 def name_sentences(
     texts: Sequence[str],
     vectors: FloatArray,
@@ -110,8 +102,8 @@ def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) 
     said: Counter[str] = Counter()
     best, highest = "", -np.inf
     for text, cosine in zip(texts, cosines.tolist()):
-        for clause in _clauses(text):
-            shown = _without_asides(clause.text, words.asides - kept)
+        for clause, costs in _clauses(text):
+            shown = _without_asides(clause, words.asides - kept)
             tokens = tokens_of(shown)
             if not tokens:
                 continue
@@ -123,13 +115,14 @@ def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) 
             own = any(words.within[group][word] < min(_SHARED, usual) for word in tokens)
             typical = cosine + _TELLING * min(1, told) - _RARE * rare - _OWN * own
             typical -= _SHORT * max(0, 3 - len(tokens))
-            score = typical - _PRIVATE * private - clause.costs - 2 * max(0, _width(shown) / _WIDEST - 1)
+            score = typical - _PRIVATE * private - costs - 2 * max(0, _width(shown) / _WIDEST - 1)
             if score > highest:
                 best, highest = shown if typical >= _LEAST else "", score
     if not best and said:  # what most say word for word is typical, whatever its words
         most = max(said, key=lambda clause: (said[clause], len(clause)))
         best = most if said[most] >= max(_SHARED, len(texts) / 2) else ""
-    return _cut(_tidy(best))
+    best = _tidy(best)
+    return best if len(best) <= _LONGEST else best[:_LONGEST].rsplit(" ", 1)[0] + " …"
 
 
 def _telling(words: _Words, group: int) -> dict[str, float]:
@@ -172,8 +165,8 @@ def tokens_of(text: str) -> list[str]:
     return tokens
 
 
-def _clauses(text: str) -> Iterator[_Clause]:
-    """Each clause of a text, and each run of clauses that is no wider than a name should be."""
+def _clauses(text: str) -> Iterator[tuple[str, float]]:
+    """Each clause, and each run that is no wider than a name should be, with what it loses where its ends cut."""
     text = "\n".join(" ".join(line.split()) for line in text[:_READ].splitlines())
     spans: list[tuple[int, int, bool, bool]] = []  # start, end, begins a sentence, ends a sentence
     place = 0
@@ -191,7 +184,7 @@ def _clauses(text: str) -> Iterator[_Clause]:
                 break
             before = 0.0 if first == 0 else _CUT["sentence" if begins else "clause"]
             after = 0.0 if last == len(spans) - 1 else _CUT["sentence" if ends else "clause"]
-            yield _Clause(piece.replace(GAP, "…"), before + after + (_GAP if GAP in piece else 0))
+            yield piece.replace(GAP, "…"), before + after + (_GAP if GAP in piece else 0)
 
 
 def _without_asides(text: str, asides: frozenset[str]) -> str:
@@ -211,11 +204,6 @@ def _tidy(name: str) -> str:
     name = quoted[1] if (quoted := _QUOTED.fullmatch(name)) else name
     name = _MARKS.sub(lambda marks: "…" if marks[0].count(".") > 1 else marks[1], name).replace("….", "…").rstrip("…")
     return name[:1].upper() + name[1:]
-
-
-def _cut(name: str) -> str:
-    """The name, or its first words if there is no clause that is short."""
-    return name if len(name) <= _LONGEST else name[:_LONGEST].rsplit(" ", 1)[0] + " …"
 
 
 def _width(text: str) -> int:

@@ -179,14 +179,10 @@ def centroids_of(vectors: FloatArray, ids: IntArray) -> dict[int, FloatArray]:
     return {int(id): unit_vectors(vectors[ids == id].mean(0)) for id in np.unique(ids[ids >= 0])}
 
 
-def outlier_cosine(cosines: FloatArray, tail: float = 4.0) -> float:
-    """Return the cosine with the nearest neighbour below which a vector is an outlier.
+_TAIL = 4 * 1.4826  # median absolute deviations: four standard ones of a normal distribution
 
-    It is ``tail`` robust deviations below the median, where a bell-shaped distribution has few values.
 
-    Args:
-        cosines: The cosines of fitted vectors with their nearest neighbours (m,).
-        tail: The number of deviations (median absolute deviations, scaled to match a normal distribution's).
-    """
+def outlier_cosine(cosines: FloatArray) -> float:
+    """Return the cosine below which a vector is an outlier, from the cosines of fitted ones with their nearest (m,)."""
     middle = float(np.median(cosines))
-    return middle - tail * 1.4826 * float(np.median(np.abs(cosines - middle)))
+    return middle - _TAIL * float(np.median(np.abs(cosines - middle)))

@@ -40,7 +40,7 @@ _TIMES = 2  # as frequent as in all other groups, a phrase must be in a group
 _AS_ITS_OWN = 2  # texts of other groups that a phrase counts as having, as much like the group as its own texts
 _LEAST_ALIKE = 0.05  # texts of a group are with it, by cosine, so that one that is like all others divides by something
 _SAME = 0.6  # if this share of the texts with a phrase also has a longer phrase around it, the longer one is better
-_IN_NAME = 3
+_PHRASES, _IN_NAME = 8, 3  # the most of a group, and of its name
 _AS_COMMON = 1 / 3  # as the first of them, a phrase of a name must be
 _ALIKE = 0.75  # of the words of two names are the same: they do not tell their groups apart
 
@@ -88,7 +88,6 @@ def name_phrases(
     texts: Sequence[str],
     labels: IntArray,
     parts: IntArray | None = None,
-    count: int = 8,
     vectors: FloatArray | None = None,
     counted: Callable[[tuple[str, ...]], tuple[Any, list[str]]] = phrases_in,
 ) -> list[list[str]]:
@@ -99,7 +98,6 @@ def name_phrases(
         labels: The group of each text, from 0 on, -1 for none (n,).
         parts: The part of each group, in which stop words are what most groups have in common (groups,); by default,
             all are in one.
-        count: The most phrases for a group.
         vectors: The vectors of the texts, of length 1 (n, dim); without them, only words are counted.
         counted: Counts phrases, such as a cached `phrases_in` where the same texts have several groupings.
     """
@@ -138,17 +136,12 @@ def name_phrases(
         if not enough.any():
             scores, enough = words, shared & (words > 0)
         candidates = {phrases[own.indices[at]]: (share[at], scores[at]) for at in np.flatnonzero(enough)}
-        best.append(_best(candidates, count))
+        best.append(_best(candidates))
     return best
 
 
 def _distinctive(common: Any, phrases: Sequence[str]) -> BoolArray:
-    """Find the phrases that neither begin nor end with a word that is common in most of some groups (phrases,).
-
-    Args:
-        common: The phrases that are common in each of the groups (groups, phrases), sparse.
-        phrases: The phrases.
-    """
+    """Find the phrases that neither begin nor end with a word that is common in most groups (phrases,)."""
     times = np.asarray(common.sum(0)).ravel()
     pale = {phrases[place] for place in np.flatnonzero(times > max(1, common.shape[0] / 2)).tolist()}
     return np.asarray([not pale & {phrase.split()[0], phrase.split()[-1]} for phrase in phrases])
@@ -185,7 +178,7 @@ def keyword_name(phrases: Sequence[str], texts: Sequence[str]) -> str:
     return " · ".join(phrase for phrase, count in zip(shown, counts) if count >= _AS_COMMON * counts[0])
 
 
-def _best(candidates: Mapping[str, tuple[float, float]], count: int) -> list[str]:
+def _best(candidates: Mapping[str, tuple[float, float]]) -> list[str]:
     """The phrases with the highest score, of those with their share of texts and their score.
 
     No phrase is part of another one that occurs in most of the same texts.
@@ -197,7 +190,7 @@ def _best(candidates: Mapping[str, tuple[float, float]], count: int) -> list[str
         best = max(longer, key=lambda other: (len(other), other))
         if not any(_overlap(best, other) for other in chosen):
             chosen.append(best)
-        if len(chosen) == count:
+        if len(chosen) == _PHRASES:
             break
     return chosen
 
@@ -216,7 +209,7 @@ def told_apart(names: Sequence[str], phrases: Sequence[Sequence[str]]) -> list[s
         names: The names, empty for none.
         phrases: The phrases of each group, the best first.
     """
-    words_of = list(map(_words, names))
+    words_of = [set(TOKEN.findall(name.lower())) for name in names]
     apart = []
     for name, own, words in zip(names, phrases, words_of):
         alike = [
@@ -228,10 +221,6 @@ def told_apart(names: Sequence[str], phrases: Sequence[Sequence[str]]) -> list[s
         further = [phrase for phrase in own if theirs[phrase] == 1 and not words & set(phrase.split())]
         apart.append(f"{name} ({further[0]})" if name and len(alike) > 1 and further else name)
     return apart
-
-
-def _words(name: str) -> set[str]:
-    return set(TOKEN.findall(name.lower()))
 
 
 def distinct_names(candidates: Sequence[Sequence[str]], taken: Sequence[str] = ()) -> list[str]:

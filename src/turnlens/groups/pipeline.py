@@ -94,7 +94,9 @@ def group_vectors(
     keys = plain ^ parts.salts[part]
     sample = sample_rows(keys, settings.sample, usable)
     if not len(sample) or (len(sample) < 2 and parts.canned.max() < 0):
-        return _nothing(len(texts))
+        none, nobody = np.full(len(texts), -1, np.int64), np.zeros((len(texts), 1), np.int32)
+        alone = Neighbours(nobody, nobody.astype(np.float32), none.astype(np.int32))
+        return Grouping(np.zeros(0, np.int64), alone, empty_model(), none)
     sizes = np.bincount(part[sample], minlength=int(part.max()) + 1)
     largest = int(sizes.max())
     count = max(1, min(settings.neighbours_among(largest), largest - 1))
@@ -131,10 +133,7 @@ def group_vectors(
 
 
 def _is_decided(own: IntArray, copy_of: IntArray, canned: IntArray, model: GroupModel) -> BoolArray:
-    """Tell where neighbours cannot outvote the group of the same text (n,).
-
-    Nor can they outvote a user's edits, or give a group to a request that names no topic.
-    """
+    """Tell where neighbours cannot outvote a user's edits, a canned text or a request that names no topic (n,)."""
     pinned = [id for id, group in model.groups.items() if group.pinned]
     return np.isin(own, pinned) | (canned >= 0) & (own >= 0) | (copy_of >= 0) & (own < 0)
 
@@ -149,20 +148,7 @@ def keys_of(texts: Iterable[str], seed: int) -> np.ndarray:
 
 
 def sample_rows(keys: np.ndarray, size: int, usable: np.ndarray) -> np.ndarray:
-    """Return the first row of each of the smallest keys, in the order of the keys (size or fewer,).
-
-    Args:
-        keys: A hash of each row (n,).
-        size: The number of rows to choose.
-        usable: The rows that may be taken (n,).
-    """
+    """Return the first usable row of each of the smallest keys (n,), in the order of the keys (size or fewer,)."""
     rows = np.flatnonzero(usable)
     _, first = np.unique(keys[rows], return_index=True)
     return rows[first[:size]]
-
-
-def _nothing(rows: int) -> Grouping:
-    """Return the grouping of too few rows to make groups."""
-    none = np.full(rows, -1, np.int64)
-    neighbours = Neighbours(np.zeros((rows, 1), np.int32), np.zeros((rows, 1), np.float32), none.astype(np.int32))
-    return Grouping(np.zeros(0, np.int64), neighbours, empty_model(), none)

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import nn
-from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState
 from typing_extensions import override
 
 from turnlens._compat import restore_unlogged_loss, unlogged_loss
@@ -69,13 +69,13 @@ class GracefulStop(TrainerCallback):
             raise SystemExit(128 + number)
 
     @override
-    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+    def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         if self._signal is not None:
             control.should_save = args.save_strategy != "no"
             control.should_training_stop = True
 
     @override
-    def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+    def on_evaluate(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         self.on_step_end(args, state, control)
 
 
@@ -98,16 +98,12 @@ class LossState(TrainerCallback):
         self.unlogged = unlogged
 
     @override
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         if self.unlogged is not None:
             restore_unlogged_loss(self.trainer, *self.unlogged)
 
     @override
-    def on_pre_optimizer_step(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_pre_optimizer_step(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         if dist.is_initialized() and dist.get_world_size() > 1:
             for parameter in self.parameters.values():
                 if parameter.grad is None:
@@ -116,7 +112,7 @@ class LossState(TrainerCallback):
                 parameter.grad /= dist.get_world_size()
 
     @override
-    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+    def on_save(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         unlogged = unlogged_loss(self.trainer)
         if unlogged is not None and dist.is_initialized():  # a log line shows the mean over processes
             dist.all_reduce(total := unlogged[0].clone())
@@ -127,40 +123,28 @@ class LossState(TrainerCallback):
             save_loss(checkpoint, self.parameters, kept)
 
 
-class SetEpoch(TrainerCallback):
-    """Tells a collator the epoch before batches are requested, so that the workers started for them know it, too."""
+class Upkeep(TrainerCallback):
+    """Tells a collator the epoch, gives memory back, and completes the last step.
 
-    def __init__(self, set_epoch: Callable[[int], None]) -> None:
-        self.set_epoch = set_epoch
-
-    @override
-    def on_epoch_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        self.set_epoch(int((state.epoch or 0) + 1e-6))
-
-
-class FinishLastStep(TrainerCallback):
-    """After the last step, logs the loss and, where the best step is kept, evaluates, even if neither is due."""
-
-    @override
-    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        if state.global_step >= state.max_steps:
-            control.should_log = True
-            control.should_evaluate |= args.load_best_model_at_end
-
-
-class ReleaseMemory(TrainerCallback):
-    """Returns to the system what steps have freed, once a second.
-
-    Batches differ in length, so that the C library finds room in little of it, and would grow with every step.
+    The epoch is told before batches are requested, so that the workers started for them know it, too. After the last
+    step, the loss is logged and, where the best step is kept, evaluated, even if neither is due. Batches differ in
+    length, so that the C library finds room in little of what they have freed, and would grow with every step.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, set_epoch: Callable[[int], None] | None) -> None:
+        self._set_epoch = set_epoch
         self._last = 0.0
 
     @override
-    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+    def on_epoch_begin(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        if self._set_epoch is not None:
+            self._set_epoch(int((state.epoch or 0) + 1e-6))
+
+    @override
+    def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        if state.global_step >= state.max_steps:
+            control.should_log = True
+            control.should_evaluate |= args.load_best_model_at_end
         if time.monotonic() - self._last > 1:
             give_back_memory()
             self._last = time.monotonic()
@@ -174,7 +158,7 @@ class Snapshots(TrainerCallback):
         self.every = every
 
     @override
-    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+    def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         if state.global_step % self.every == 0 and state.is_world_process_zero:
             with atomic_path(self.folder / f"step-{state.global_step:05}") as temporary:
                 kwargs["model"].save_pretrained(str(temporary), create_model_card=False)
@@ -188,26 +172,17 @@ class TrainingProgress(TrainerCallback):
         self.bar = progress_bar()
 
     @override
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         if state.is_world_process_zero:
             self.bar.start()
         self.task = self.bar.add_task(self.stage, total=state.max_steps, completed=state.global_step)
 
     @override
-    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+    def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         self.bar.update(self.task, completed=state.global_step)
 
     @override
-    def on_log(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: dict[str, float] | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def on_log(self, args: Any, state: TrainerState, control: TrainerControl, logs: Any = None, **kwargs: Any) -> None:
         if logs and "loss" in logs:
             if not math.isfinite(float(logs["loss"])):
                 raise ValueError(f"training has diverged at step {state.global_step}: use a lower learning rate")

@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
-from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from typing_extensions import override
 
@@ -77,7 +76,9 @@ def centre(
     conversations = read_conversations(data)
     encoder = as_sentence_transformer(encoder)
     with only_writer(output) if output is not None else nullcontext():
-        sample = _sample(conversations, CENTRE_SAMPLE, seed)
+        drawn = draw_conversations(conversations, CENTRE_SAMPLE, seed).select_columns(["messages"])
+        if not len(sample := drop_empty_messages(drawn)):
+            raise ValueError("none of the conversations has any text, so there is no mean to take as the centre")
         fit_centre(encoder, sample["messages"][:], stretch=stretch)
         if output is not None:
             record = {
@@ -88,13 +89,6 @@ def centre(
             }
             save_encoder(encoder, output, record)
     return encoder
-
-
-def _sample(conversations: Dataset, count: int, seed: int) -> Dataset:
-    sample = drop_empty_messages(draw_conversations(conversations, count, seed).select_columns(["messages"]))
-    if not len(sample):
-        raise ValueError("none of the conversations has any text, so there is no mean to take as the centre")
-    return sample
 
 
 def fit_centre(

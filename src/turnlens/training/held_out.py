@@ -171,15 +171,11 @@ def _nearest(scores: FloatArray, others: BoolArray) -> BoolArray:
 
 def compare_figures(before: Mapping[str, FloatArray], after: Mapping[str, FloatArray]) -> dict[str, dict[str, Any]]:
     """Return figures before and after in percent, and their difference, with bootstrap intervals over conversations."""
-    compared = {}
+    compared: dict[str, dict[str, Any]] = {}
     for name in before:
+        figures = compared[name] = {}
         values = {"before": before[name], "after": after[name], "difference": after[name] - before[name]}
-        compared[name] = {
-            key: shown
-            for column, of_conversations in values.items()
-            for key, shown in (
-                (column, round(100 * float(of_conversations.mean()), 2)),
-                (f"{column}_interval", [round(100 * end, 2) for end in bootstrap_interval(of_conversations)]),
-            )
-        }
+        for column, own in values.items():
+            figures[column] = round(100 * float(own.mean()), 2)
+            figures[f"{column}_interval"] = [round(100 * end, 2) for end in bootstrap_interval(own)]
     return compared

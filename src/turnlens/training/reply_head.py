@@ -33,7 +33,7 @@ from turnlens.training.merging import interpolate_weights
 from turnlens.training.run import Run, Step, TrainingState, count_messages
 
 if TYPE_CHECKING:
-    from turnlens.training.recipes.reply_head import ReplyHeadSettings
+    from turnlens.training.recipes.reply_head import ReplyHeadRecipe
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class FitReplyHead(Step):
         losses: The name in the record of the losses of all epochs.
     """
 
-    recipe: ReplyHeadSettings
+    recipe: ReplyHeadRecipe
     losses: str = "loss"
     name: str = "reply_head"
 
@@ -165,7 +165,7 @@ class FitReplyHead(Step):
         return read_vectors(path, encoder, taught)
 
 
-def fit_reply_head(table: pa.Table, recipe: ReplyHeadSettings) -> tuple[ReplyHead, list[dict[str, Any]]]:
+def fit_reply_head(table: pa.Table, recipe: ReplyHeadRecipe) -> tuple[ReplyHead, list[dict[str, Any]]]:
     """Train a head on embedded messages.
 
     Args:

@@ -130,13 +130,6 @@ class TrainingState:
         self.record = json.loads((folder / "state.json").read_text(encoding="utf-8"))["record"]
 
 
-def done_steps(folder: Path) -> list[str]:
-    """Return the names of the steps whose result is saved in a folder."""
-    path = folder / "state.json"
-    done: list[str] = json.loads(path.read_text(encoding="utf-8"))["done"] if path.is_file() else []
-    return done
-
-
 def count_messages(conversations: Dataset | None) -> int:
     """Count the messages of conversations, where there are any."""
     if conversations is None or "messages" not in conversations.column_names:
@@ -157,7 +150,8 @@ class Run:
         self._done: list[str] = []
         if self._folder is not None:
             put_in_order(self._folder / "state")
-            self._done = done_steps(self._folder / "state")
+            if (state := self._folder / "state" / "state.json").is_file():
+                self._done = json.loads(state.read_text(encoding="utf-8"))["done"]
 
     @classmethod
     @contextmanager

@@ -86,7 +86,11 @@ def train(
         (1, 384)
     """
     recipe = _recipe(method, settings, preset)
-    _refuse_stream(data)
+    if isinstance(data, IterableDataset):
+        raise ValueError(
+            "a stream of conversations has neither a length to plan epochs by nor an order to resume in: train on one "
+            "part of it after the other, see 'More data than the disk holds' in docs/scale.md"
+        )
     if output is not None:
         check_apart(output, data)
         check_folder(output, force)  # before minutes of reading
@@ -96,7 +100,9 @@ def train(
     is_vectors = isinstance(data, str | os.PathLike) and holds_vectors(data)
     source = Path(str(data)) if is_vectors else read_conversations(data)
     state = recipe.begin(source, given, evaluator)
-    of_recipe = {"method": _name_of(recipe), **dataclasses.asdict(recipe)}
+    kind = type(recipe)
+    name = METHODS.name_of(kind) or PUBLISHED.name_of(kind) or kind.__name__
+    of_recipe = {"method": name, **dataclasses.asdict(recipe)}
     settings = {"recipe": of_recipe, "conversations": state.source, "encoder": encoder_source(state.initial)}
     if evaluator is not None:
         settings["validation"] = {"evaluator": type(evaluator).__name__, **evaluator.get_config_dict()}
@@ -137,17 +143,3 @@ def _recipe(method: str | Recipe, settings: Mapping[str, Any] | None, preset: st
             "settings: change them with dataclasses.replace(recipe, …)"
         )
     return method
-
-
-def _name_of(recipe: Recipe) -> str:
-    """The name of a recipe's method, or its class if it has none."""
-    kind = type(recipe)
-    return METHODS.name_of(kind) or PUBLISHED.name_of(kind) or kind.__name__
-
-
-def _refuse_stream(conversations: object) -> None:
-    if isinstance(conversations, IterableDataset):
-        raise ValueError(
-            "a stream of conversations has neither a length to plan epochs by nor an order to resume in: train on one "
-            "part of it after the other, see 'More data than the disk holds' in docs/scale.md"
-        )

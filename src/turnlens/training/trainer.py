@@ -16,12 +16,10 @@ from turnlens._compat import LoadsCheckpoints
 from turnlens.encoders.loading import load_sentence_transformer
 from turnlens.encoders.transformer import transformer_of
 from turnlens.training.callbacks import (
-    FinishLastStep,
     GracefulStop,
     LossState,
-    ReleaseMemory,
-    SetEpoch,
     TrainingProgress,
+    Upkeep,
 )
 from turnlens.training.encoder_modes import runs_in_bf16
 from turnlens.training.run import load_loss, loss_parameters, newest_unfinished, unlogged_loss_of
@@ -113,10 +111,8 @@ def fit(trainer: Trainer, checkpoints: Path | None, stage: str) -> None:
     loss = LossState(trainer, loss_parameters(trainer), unlogged_loss_of(newest))
     stop, progress = GracefulStop(), TrainingProgress(stage)
     trainer.remove_callback(PrinterCallback)
-    for callback in (stop, loss, progress, FinishLastStep(), ReleaseMemory()):
+    for callback in (stop, loss, progress, Upkeep(getattr(trainer.data_collator, "set_epoch", None))):
         trainer.add_callback(callback)
-    if hasattr(trainer.data_collator, "set_epoch"):
-        trainer.add_callback(SetEpoch(trainer.data_collator.set_epoch))
     try:
         with stop.catching_signals():
             trainer.train(resume_from_checkpoint=str(newest) if newest is not None else None)

@@ -46,20 +46,7 @@ _LONGEST_NAME = 200
 _NAME_LETTERS = 8
 _AS_LETTERS = str.maketrans("0123456789", "ghijklmnop")  # a hash without digits, which might look like a number
 _WORD = re.compile(r"[^\W\d_]+")
-_NUMBER_WORDS = (
-    "number",
-    "numbers",
-    "no",
-    "nr",
-    "num",
-    "nummer",
-    "numero",
-    "número",
-    "numéro",
-    "numer",
-    "nro",
-    "value",
-)
+_NUMBER_WORDS = "number numbers no nr num nummer numero número numéro numer nro value"
 
 
 @dataclass(frozen=True)
@@ -272,7 +259,7 @@ def _finds(finders: Iterable[tuple[str, Finder]], text: str, label: str) -> Iter
 def _words_before(label: str) -> str:
     """The name of a label as words before its value. What it names is its last word: a `call_duration` is no call."""
     words = _WORD.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", label))
-    while words and words[-1].lower() in _NUMBER_WORDS:
+    while words and words[-1].lower() in _NUMBER_WORDS.split():
         words.pop()
     return f"{' '.join(words[:-1])}\n{words[-1]}: " if words else ""
 

@@ -11,9 +11,7 @@ from typing_extensions import override
 from turnlens._utils.vectors import FloatArray
 from turnlens.encoders.forward import encode_sliced, full_precision, sliced_means, take
 from turnlens.training.losses.base import ConversationLoss, CosineSettings
-from turnlens.training.losses.in_batch import process_mean
-
-_NEVER = -1e9  # the logit of an item that is left out; it is finite so that the divergence is finite, too
+from turnlens.training.losses.in_batch import among, process_mean
 
 
 def soft_neighbours(scores: Tensor, taught: Tensor, left_out: Tensor, temperature: float) -> Tensor:
@@ -25,9 +23,7 @@ def soft_neighbours(scores: Tensor, taught: Tensor, left_out: Tensor, temperatur
         left_out: Items that do not count as neighbours, such as the row's own (rows, items).
         temperature: Divides all cosines.
     """
-    student, teacher = (
-        (cosines / temperature).masked_fill(left_out, _NEVER).log_softmax(1) for cosines in (scores, taught)
-    )
+    student, teacher = (among(cosines / temperature, ~left_out).log_softmax(1) for cosines in (scores, taught))
     return kl_div(student, teacher, log_target=True, reduction="none").sum(1)
 
 

@@ -7,6 +7,7 @@ import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -36,28 +37,26 @@ def clean(conversations: Dataset, recipe: Objective) -> tuple[Dataset, dict[str,
     Returns:
         The conversations, and for each reason how many were left out.
     """
-    left_out = {}
-    before = len(conversations)
+    counts = {"": len(conversations)}  # after each step, by what it leaves out
     conversations = drop_empty_messages(conversations.select_columns(["id", "messages"]))
-    left_out["without text"] = before - len(conversations)
-    before = len(conversations)
+    counts["without text"] = len(conversations)
     if recipe.merges_turns:
         conversations = merge_consecutive_messages(conversations)
     conversations = keep_long_enough(conversations, min_turns=recipe.shortest)
-    left_out[f"of fewer than {recipe.shortest} turns"] = before - len(conversations)
+    counts[f"of fewer than {recipe.shortest} turns"] = len(conversations)
     if recipe.min_speakers > 1:
-        before = len(conversations)
         conversations = conversations.filter(
             _have_speakers, input_columns="messages", batched=True, fn_kwargs={"n": recipe.min_speakers}
         )
-        left_out[f"of fewer than {recipe.min_speakers} speakers"] = before - len(conversations)
+        counts[f"of fewer than {recipe.min_speakers} speakers"] = len(conversations)
     if len(conversations) < 2:
         speakers = f" by {recipe.min_speakers} speakers" if recipe.min_speakers > 1 else ""
         raise ValueError(
             f"training needs at least 2 conversations of {recipe.shortest} turns or more{speakers}, "
             f"got {len(conversations)}"
         )
-    return conversations, {reason: count for reason, count in left_out.items() if count}
+    steps = pairwise(counts.items())
+    return conversations, {reason: before - after for (_, before), (reason, after) in steps if before > after}
 
 
 def _have_speakers(batch: list[list[dict[str, Any]]], n: int) -> list[bool]:

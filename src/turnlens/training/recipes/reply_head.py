@@ -19,13 +19,12 @@ from turnlens.encoders.embed import read_vectors
 from turnlens.training.losses.composed import ComposedSettings
 from turnlens.training.losses.in_batch import check_batch_size
 from turnlens.training.recipes.base import Recipe
-from turnlens.training.recipes.settings import Pace
 from turnlens.training.reply_head import FitReplyHead
 from turnlens.training.run import Step, TrainingState
 
 
 @dataclass(frozen=True)
-class ReplyHeadSettings(Pace, ComposedSettings):
+class ReplyHeadRecipe(Recipe, ComposedSettings):
     """The encoder stays as it is; see `turnlens.training.losses.ComposedSettings` for the other settings.
 
     Attributes:
@@ -43,7 +42,14 @@ class ReplyHeadSettings(Pace, ComposedSettings):
         interpolation: The position of the head on the straight line from the sum of cosines that it starts as (0) to
             what it has learned (1). In between, it ranks chats of another kind better than at either end. By default
             the tenth is taken that ranks the next messages of the held-out conversations best; 1 without any.
+
+    Examples:
+        >>> ReplyHeadRecipe(max_steps=10).context_turns
+        10
     """
+
+    level: ClassVar[LevelName] = "reply"
+    one_process: ClassVar[bool] = True
 
     learning_rate: float = 1e-3
     recency_learning_rate: float = 2e-2
@@ -66,19 +72,6 @@ class ReplyHeadSettings(Pace, ComposedSettings):
             raise ValueError(f"weight_decay must be at least 0 and below 1, got {self.weight_decay!r}")
         if not 0 <= self.held_out < 1:
             raise ValueError(f"held_out must be at least 0 and below 1, got {self.held_out!r}")
-
-
-@dataclass(frozen=True)
-class ReplyHeadRecipe(ReplyHeadSettings, Recipe):
-    """See `turnlens.training.recipes.reply_head.ReplyHeadSettings` for its settings.
-
-    Examples:
-        >>> ReplyHeadRecipe(max_steps=10).context_turns
-        10
-    """
-
-    level: ClassVar[LevelName] = "reply"
-    one_process: ClassVar[bool] = True
 
     @override
     def begin(
