@@ -8,7 +8,9 @@ import signal
 import string
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,10 +40,25 @@ def corpus() -> Dataset:
     return turnlens.sample_conversations(24, seed=1).select_columns(["id", "messages"])
 
 
+@pytest.fixture
+def fit(corpus: Dataset, tiny_encoder_path: Path, tmp_path: Path) -> Callable[..., SentenceTransformer]:
+    """Trains the tiny encoder by a method, into a folder of this name if one is given."""
+
+    def run(method: Any, output: str | None = None, data: Any = corpus, **how: Any) -> SentenceTransformer:
+        how = {"encoder": tiny_encoder_path, "output": output and tmp_path / output, **how}
+        return train(data, method=method, **how)
+
+    return run
+
+
+def short(**settings: Any) -> DialogueCSE:
+    return DialogueCSE(**{**SHORT, **settings})
+
+
 SHORT = {"batch_size": 4, "max_steps": 6, "max_length": 16, "checkpoint_steps": 2, "learning_rate": 1e-3}
 RECIPES = {
-    "dialogue-cse": DialogueCSE(**SHORT, adaptation=Adaptation(max_steps=3, batch_size=8, checkpoint_steps=2)),
-    "attention": DialogueCSE(**SHORT, aggregation="attention", negatives=3),
+    "dialogue-cse": short(adaptation=Adaptation(max_steps=3, batch_size=8, checkpoint_steps=2)),
+    "attention": short(aggregation="attention", negatives=3),
     "siamese-multi": Siamese(**SHORT, context="multi"),
     "single-vector": SingleVector(**SHORT),
 }
@@ -71,20 +88,20 @@ def power_cut() -> None:
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name == "single-vector" else pytest.mark.slow) for name in RECIPES]
 )
-def test_a_resumed_run_gives_the_same_weights(name: str, corpus, tiny_encoder_path, tmp_path, monkeypatch) -> None:
+def test_a_resumed_run_gives_the_same_weights(fit, name: str, tiny_encoder_path, tmp_path, monkeypatch) -> None:
     recipe = RECIPES[name]
-    whole = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "whole")
+    whole = fit(recipe, "whole")
     with monkeypatch.context() as patch:
         stop_after(patch, 5, power_cut)
         with pytest.raises(RuntimeError, match="power cut"):
-            train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "cut")
+            fit(recipe, "cut")
     assert not (tmp_path / "cut").exists()
     # A checkpoint that was being written when the power went has no last file: it must not be used.
     checkpoints = tmp_path / "cut.run" / "training"
     half_written = checkpoints / "checkpoint-5"
     half_written.mkdir()
     (half_written / "model.safetensors").write_bytes(b"half")
-    resumed = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "cut", resume=True)
+    resumed = fit(recipe, "cut", resume=True)
     expected, found = weights(whole), weights(resumed)
     assert all(torch.equal(expected[key], found[key]) for key in expected)
     assert not (tmp_path / "cut.run").exists()
@@ -96,86 +113,77 @@ def test_a_resumed_run_gives_the_same_weights(name: str, corpus, tiny_encoder_pa
     ("number", "error"),
     [(signal.SIGINT, KeyboardInterrupt), pytest.param(signal.SIGTERM, SystemExit, marks=pytest.mark.slow)],
 )
-def test_signals_finish_and_save_the_step(number, error, corpus, tiny_encoder_path, tmp_path, monkeypatch) -> None:
-    recipe = DialogueCSE(**{**SHORT, "checkpoint_steps": 100})
+def test_signals_finish_and_save_the_step(fit, number, error, tmp_path, monkeypatch) -> None:
+    recipe = short(checkpoint_steps=100)
     before = signal.getsignal(number)
     with monkeypatch.context() as patch:
         stop_after(patch, 3, lambda: signal.raise_signal(number))
         with pytest.raises(error):
-            train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model")
+            fit(recipe, "model")
     assert signal.getsignal(number) is before
     (kept,) = (tmp_path / "model.run" / "training").glob("checkpoint-*")
     assert (kept / LOSS_FILE).is_file() and not (kept / "README.md").exists()
-    resumed = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model", resume=True)
-    whole = train(corpus, method=recipe, encoder=tiny_encoder_path)
+    resumed = fit(recipe, "model", resume=True)
+    whole = fit(recipe)
     assert all(torch.equal(a, b) for a, b in zip(weights(resumed).values(), weights(whole).values()))
 
 
 @pytest.mark.slow
-def test_a_resumed_run_logs_the_same_losses(corpus, tiny_encoder_path, tmp_path, monkeypatch) -> None:
-    recipe = DialogueCSE(**{**SHORT, "max_steps": 14, "checkpoint_steps": 4})
-    train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "whole")
+def test_a_resumed_run_logs_the_same_losses(fit, tmp_path, monkeypatch) -> None:
+    recipe = short(max_steps=14, checkpoint_steps=4)
+    fit(recipe, "whole")
     with monkeypatch.context() as patch:
         stop_after(patch, 7, power_cut)
         with pytest.raises(RuntimeError, match="power cut"):
-            train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "cut")
-    train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "cut", resume=True)
+            fit(recipe, "cut")
+    fit(recipe, "cut", resume=True)
     whole, resumed = (json.loads((tmp_path / name / "training.json").read_text()) for name in ("whole", "cut"))
     assert [log["step"] for log in whole["loss"]] == [1, 10, 14]
     assert resumed["loss"] == whole["loss"]
 
 
 @pytest.mark.slow
-def test_resuming_after_the_last_step_takes_no_step(corpus, tiny_encoder_path, tmp_path, monkeypatch) -> None:
-    recipe = DialogueCSE(**{**SHORT, "max_steps": 4, "checkpoint_steps": 2})
-    train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "whole")
+def test_resuming_after_the_last_step_takes_no_step(fit, tmp_path, monkeypatch) -> None:
+    recipe = short(max_steps=4, checkpoint_steps=2)
+    fit(recipe, "whole")
     with monkeypatch.context() as patch:
         patch.setattr("turnlens.training.steps.interpolate_weights", lambda *given: power_cut())
         with pytest.raises(RuntimeError, match="power cut"):
-            train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "cut")
+            fit(recipe, "cut")
     assert (tmp_path / "cut.run" / "training" / "checkpoint-4" / LOSS_FILE).is_file()
-    train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "cut", resume=True)
+    fit(recipe, "cut", resume=True)
     for file in ("training.json", "model.safetensors"):
         assert (tmp_path / "cut" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
 
 
 @pytest.mark.parametrize("method", ["dialogue-cse", "reply-head"])
-def test_two_runs_to_one_output_do_not_mix(method: str, corpus, tiny_encoder_path, tmp_path) -> None:
+def test_two_runs_to_one_output_do_not_mix(fit, method: str, tmp_path) -> None:
     recipe = get_recipe(method, settings={"max_steps": 1, "batch_size": 4})
     named = pytest.raises(BlockingIOError, match=rf"model is being written by process {os.getpid()} on ")
     with only_writer(tmp_path / "model"), named:
-        train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model", force=True)
+        fit(recipe, "model", force=True)
     assert list(tmp_path.iterdir()) == []
-    train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model")
+    fit(recipe, "model")
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
-def test_files_of_a_model_follow_the_umask(corpus, tiny_encoder_path, tmp_path) -> None:
-    train(
-        corpus,
-        method=DialogueCSE(**{**SHORT, "max_steps": 2}, snapshots=1),
-        encoder=tiny_encoder_path,
-        output=tmp_path / "model",
-    )
+def test_files_of_a_model_follow_the_umask(fit, tmp_path) -> None:
+    fit(short(max_steps=2, snapshots=1), "model")
     (tmp_path / "new").touch()
     usual = (tmp_path / "new").stat().st_mode
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(written) > 10 and {path.stat().st_mode for path in written} == {usual}
 
 
-def test_an_output_among_what_is_read_is_refused(corpus, tiny_encoder_path, tmp_path) -> None:
+def test_an_output_among_what_is_read_is_refused(fit, corpus, tmp_path) -> None:
     corpus.to_json(str(tmp_path / "chats.jsonl"))
     with pytest.raises(ValueError, match=r"model lies in .*, which is read"):
-        train(tmp_path, method="dialogue-cse", encoder=tiny_encoder_path, output=tmp_path / "model")
+        fit("dialogue-cse", "model", data=tmp_path)
 
 
 @pytest.mark.slow
-def test_saved_models_load_where_turnlens_cannot_be_imported(
-    corpus, tiny_encoder, with_views, tiny_encoder_path, tmp_path
-) -> None:
-    trained = train(
-        corpus, method=DialogueCSE(**{**SHORT, "max_steps": 2}), encoder=tiny_encoder_path, output=tmp_path / "model"
-    )
+def test_saved_models_load_where_turnlens_cannot_be_imported(fit, tiny_encoder, with_views, tmp_path) -> None:
+    trained = fit(short(max_steps=2), "model")
     with_views(tiny_encoder, "c3l").save_pretrained(str(tmp_path / "views"), create_model_card=False)
     script = """
 import json, sys
@@ -194,8 +202,8 @@ print(json.dumps([vectors.tolist() for vectors in (trained.encode(sys.argv[3:]),
     assert all(abs(one - other).max() > 0.01 for one, other in combinations(expected, 2))
 
 
-def test_models_are_safetensors_without_quotes(corpus, tiny_encoder_path, tmp_path) -> None:
-    train(corpus, method=DialogueCSE(**{**SHORT, "max_steps": 2}), encoder=tiny_encoder_path, output=tmp_path / "model")
+def test_models_are_safetensors_without_quotes(fit, corpus, tmp_path) -> None:
+    fit(short(max_steps=2), "model")
     files = [path for path in (tmp_path / "model").rglob("*") if path.is_file()]
     assert not [path for path in files if path.suffix in (".bin", ".pt", ".pth", ".pkl")]
     card = (tmp_path / "model" / "README.md").read_text()
@@ -205,23 +213,23 @@ def test_models_are_safetensors_without_quotes(corpus, tiny_encoder_path, tmp_pa
     assert record["recipe"]["max_steps"] == 2
 
 
-def test_a_model_card_cites_the_paper_if_any(corpus, tiny_encoder_path, tmp_path) -> None:
+def test_a_model_card_cites_the_paper_if_any(fit, tmp_path) -> None:
     for recipe, papers in ((DialogueCSE(max_steps=1), ["liu-etal-2021-dialoguecse"]), (InContext(max_steps=1), [])):
-        train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / recipe.stage)
+        fit(recipe, recipe.stage)
         assert re.findall("@inproceedings{(.+),", (tmp_path / recipe.stage / "README.md").read_text()) == papers
 
 
-def test_the_seed_decides_the_weights(corpus, tiny_encoder_path) -> None:
-    recipes = [DialogueCSE(**{**SHORT, "max_steps": 2}, seed=seed) for seed in (0, 0, 1)]
-    first, again, other = (weights(train(corpus, method=recipe, encoder=tiny_encoder_path)) for recipe in recipes)
+def test_the_seed_decides_the_weights(fit) -> None:
+    recipes = [short(max_steps=2, seed=seed) for seed in (0, 0, 1)]
+    first, again, other = (weights(fit(recipe)) for recipe in recipes)
     assert all(torch.equal(first[key], again[key]) for key in first)
     assert not all(torch.equal(first[key], other[key]) for key in first)
 
 
-def test_interpolated_weights_lie_between_start_and_trained(corpus, tiny_encoder_path, tmp_path) -> None:
+def test_interpolated_weights_lie_between_start_and_trained(fit, tiny_encoder_path) -> None:
     start = weights(SentenceTransformer(str(tiny_encoder_path), device="cpu"))
-    whole = weights(train(corpus, method=DialogueCSE(**SHORT), encoder=tiny_encoder_path))
-    part = weights(train(corpus, method=DialogueCSE(**SHORT, interpolation=0.25), encoder=tiny_encoder_path))
+    whole = weights(fit(short()))
+    part = weights(fit(short(interpolation=0.25)))
     for key, tensor in part.items():
         if tensor.is_floating_point():
             torch.testing.assert_close(tensor, 0.75 * start[key] + 0.25 * whole[key])
@@ -230,8 +238,8 @@ def test_interpolated_weights_lie_between_start_and_trained(corpus, tiny_encoder
         DialogueCSE(interpolation=0)
 
 
-def test_snapshots_are_models_on_the_way(corpus, tiny_encoder_path, tmp_path) -> None:
-    last = train(corpus, method=DialogueCSE(**SHORT, snapshots=3), encoder=tiny_encoder_path, output=tmp_path / "model")
+def test_snapshots_are_models_on_the_way(fit, tmp_path) -> None:
+    last = fit(short(snapshots=3), "model")
     kept = sorted((tmp_path / "model.snapshots").iterdir())
     assert [folder.name for folder in kept] == ["step-00003", "step-00006"]
     texts = ["a card", "my hotel"]
@@ -240,18 +248,13 @@ def test_snapshots_are_models_on_the_way(corpus, tiny_encoder_path, tmp_path) ->
     assert abs(first - second).max() > 1e-3
 
 
-def test_bfloat16_is_refused_where_it_is_slow(corpus, tiny_encoder_path, tmp_path, monkeypatch) -> None:
+def test_bfloat16_is_refused_where_it_is_slow(fit, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": False, "avx2": True})
     with pytest.raises(ValueError, match=r"no bfloat16 instructions.*bf16=forced"):
-        train(corpus, method=DialogueCSE(**SHORT, bf16=True), encoder=tiny_encoder_path, output=tmp_path / "model")
+        fit(short(bf16=True), "model")
     with pytest.raises(ValueError, match="no bfloat16 instructions"):
-        train(
-            corpus,
-            method=DialogueCSE(**SHORT, adaptation=Adaptation(bf16=True)),
-            encoder=tiny_encoder_path,
-            output=tmp_path / "model",
-        )
+        fit(short(adaptation=Adaptation(bf16=True)), "model")
     assert not list(tmp_path.iterdir())
     assert runs_in_bf16(DialogueCSE(bf16="forced"))
     assert not runs_in_bf16(DialogueCSE(bf16=False))
@@ -259,16 +262,16 @@ def test_bfloat16_is_refused_where_it_is_slow(corpus, tiny_encoder_path, tmp_pat
     assert runs_in_bf16(DialogueCSE(bf16=True))
 
 
-def test_bfloat16_changes_little(corpus, tiny_encoder_path) -> None:
-    recipes = [DialogueCSE(**SHORT, bf16=bf16) for bf16 in (False, "forced")]
-    full, half = (weights(train(corpus, method=recipe, encoder=tiny_encoder_path)) for recipe in recipes)
+def test_bfloat16_changes_little(fit) -> None:
+    recipes = [short(bf16=bf16) for bf16 in (False, "forced")]
+    full, half = (weights(fit(recipe)) for recipe in recipes)
     assert not all(torch.equal(full[key], half[key]) for key in full)
     # Six steps of at most 1e-3 move no weight further apart than this; most of them by much less.
     distance = torch.cat([(full[key] - half[key]).abs().flatten() for key in full if full[key].is_floating_point()])
     assert distance.mean() < 1e-4
 
 
-def test_bfloat16_training_on_processors_unfuses_attention(tiny_encoder, corpus, tmp_path) -> None:
+def test_bfloat16_training_on_processors_unfuses_attention(fit, tiny_encoder, tmp_path) -> None:
     fused = attention_of(tiny_encoder.transformers_model)
     seen = []
 
@@ -278,7 +281,7 @@ def test_bfloat16_training_on_processors_unfuses_attention(tiny_encoder, corpus,
             return super().inputs(encoder, conversations)
 
     for bf16 in (False, "forced"):
-        train(corpus, method=Recipe(**SHORT, bf16=bf16), encoder=tiny_encoder, output=tmp_path / f"in {bf16}")
+        fit(Recipe(**SHORT, bf16=bf16), f"in {bf16}", encoder=tiny_encoder)
     assert seen == [fused, "eager"] and fused != "eager"
     assert attention_of(tiny_encoder.transformers_model) == fused
     assert "eager" not in "".join(path.read_text() for path in (tmp_path / "in forced").rglob("*config*.json"))
@@ -298,106 +301,73 @@ def test_attention_dropout_is_off_inside_the_block_only(tiny_encoder) -> None:
     assert all(module.dropout.p == 0.1 for module in attention)
 
 
-def test_an_existing_model_is_not_overwritten_without_force(corpus, tiny_encoder_path, tmp_path) -> None:
+def test_an_existing_model_is_not_overwritten_without_force(fit, tmp_path) -> None:
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "precious.txt").write_text("mine")
-    recipe = DialogueCSE(**{**SHORT, "max_steps": 1})
+    recipe = short(max_steps=1)
     for force in (False, True):
         with pytest.raises(FileExistsError, match="holds something other than a model"):
-            train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model", force=force)
+            fit(recipe, "model", force=force)
     assert (tmp_path / "model" / "precious.txt").read_text() == "mine"
-    train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "other")
+    fit(recipe, "other")
     with pytest.raises(FileExistsError, match="--force"):
-        train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "other")
-    train(
-        corpus,
-        method=dataclasses.replace(recipe, seed=1),
-        encoder=tiny_encoder_path,
-        output=tmp_path / "other",
-        force=True,
-    )
+        fit(recipe, "other")
+    fit(dataclasses.replace(recipe, seed=1), "other", force=True)
     assert json.loads((tmp_path / "other" / "training.json").read_text())["recipe"]["seed"] == 1
 
 
-def test_foreign_folders_are_no_runs(corpus, tiny_encoder_path, tmp_path) -> None:
+def test_foreign_folders_are_no_runs(fit, tmp_path) -> None:
     (tmp_path / "model.run").mkdir()
     (tmp_path / "model.run" / "precious.txt").write_text("mine")
     with pytest.raises(FileExistsError, match=r"model\.run exists already"):
-        train(corpus, method=DialogueCSE(**SHORT), encoder=tiny_encoder_path, output=tmp_path / "model")
+        fit(short(), "model")
     assert (tmp_path / "model.run" / "precious.txt").read_text() == "mine"
 
 
-def test_early_failures_leave_no_run(corpus, tiny_encoder_path, tmp_path) -> None:
+def test_early_failures_leave_no_run(fit, tmp_path) -> None:
     with pytest.raises(ValueError, match="max_length must leave room"):
-        train(
-            corpus,
-            method=DialogueCSE(**{**SHORT, "max_length": 1}),
-            encoder=tiny_encoder_path,
-            output=tmp_path / "model",
-        )
+        fit(short(max_length=1), "model")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_training_that_diverges_is_an_error(corpus, tiny_encoder_path, tmp_path) -> None:
+def test_training_that_diverges_is_an_error(fit, tmp_path) -> None:
     with pytest.raises(ValueError, match="training has diverged"):
-        train(
-            corpus,
-            method=DialogueCSE(**{**SHORT, "learning_rate": 1e30}),
-            encoder=tiny_encoder_path,
-            output=tmp_path / "model",
-        )
+        fit(short(learning_rate=1e30), "model")
     assert not (tmp_path / "model").exists()
 
 
-def test_an_unfinished_run_is_neither_lost_nor_mixed_up(corpus, tiny_encoder_path, tmp_path, monkeypatch) -> None:
-    recipe = DialogueCSE(**SHORT)
+def test_an_unfinished_run_is_neither_lost_nor_mixed_up(fit, corpus, tmp_path, monkeypatch) -> None:
+    recipe = short()
     handler = signal.getsignal(signal.SIGINT)
     with monkeypatch.context() as patch:
         stop_after(patch, 4, power_cut)
         with pytest.raises(RuntimeError):
-            train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model")
+            fit(recipe, "model")
     assert signal.getsignal(signal.SIGINT) is handler
     with pytest.raises(FileExistsError, match=r"unfinished run.*--resume"):
-        train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model")
+        fit(recipe, "model")
     with pytest.raises(ValueError, match=r"other settings.*recipe"):
-        train(
-            corpus,
-            method=DialogueCSE(**{**SHORT, "learning_rate": 1e-4}),
-            encoder=tiny_encoder_path,
-            output=tmp_path / "model",
-            resume=True,
-        )
-    with pytest.raises(ValueError, match=r"other settings.*conversations"):
-        train(
-            corpus.select(range(20)), method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model", resume=True
-        )
+        fit(short(learning_rate=1e-4), "model", resume=True)
+    renamed = [
+        {**row, "messages": [{**m, "content": m["content"].swapcase()} for m in row["messages"]]} for row in corpus
+    ]
+    for other in (corpus.select(range(20)), renamed):  # fewer, and the same with other words
+        with pytest.raises(ValueError, match=r"other settings.*conversations"):
+            fit(recipe, "model", data=other, resume=True)
     assert list((tmp_path / "model.run" / "training").glob("checkpoint-*"))
 
 
-def test_a_run_goes_on_with_the_same_words_only(corpus, tiny_encoder_path, tmp_path, monkeypatch) -> None:
-    def renamed(row: dict[str, Any]) -> dict[str, Any]:
-        return {"messages": [{**m, "content": m["content"].swapcase()} for m in row["messages"]]}
-
-    recipe = DialogueCSE(**SHORT)
-    with monkeypatch.context() as patch:
-        stop_after(patch, 4, power_cut)
-        with pytest.raises(RuntimeError):
-            train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model")
-    with pytest.raises(ValueError, match=r"other settings.*conversations"):
-        train(corpus.map(renamed), method=recipe, encoder=tiny_encoder_path, output=tmp_path / "model", resume=True)
-
-
-def test_earlier_snapshots_are_not_mixed_with_new_ones(corpus, tiny_encoder_path, tmp_path) -> None:
-    train(corpus, method=DialogueCSE(**SHORT, snapshots=1), encoder=tiny_encoder_path, output=tmp_path / "model")
+def test_earlier_snapshots_are_not_mixed_with_new_ones(fit, tmp_path) -> None:
+    fit(short(snapshots=1), "model")
     (tmp_path / "model").rename(tmp_path / "elsewhere")
-    again = DialogueCSE(**SHORT, snapshots=4)
+    again = short(snapshots=4)
     with pytest.raises(FileExistsError, match=r"model\.snapshots"):
-        train(corpus, method=again, encoder=tiny_encoder_path, output=tmp_path / "model")
-    train(corpus, method=again, encoder=tiny_encoder_path, output=tmp_path / "model", force=True)
+        fit(again, "model")
+    fit(again, "model", force=True)
     assert [path.name for path in (tmp_path / "model.snapshots").iterdir()] == ["step-00004"]
 
 
-def test_encoders_without_a_stack_of_layers_train_unfrozen(corpus, tmp_path) -> None:
+def test_encoders_without_a_stack_of_layers_train_unfrozen(fit, tmp_path) -> None:
     shape = {"vocab_size": 60, "embedding_size": 16, "hidden_size": 16, "intermediate_size": 16}
     AlbertModel(AlbertConfig(**shape, num_hidden_layers=2, num_attention_heads=2)).save_pretrained(tmp_path / "albert")
     words = ["<pad>", "<unk>", "[CLS]", "[SEP]", *string.ascii_lowercase]
@@ -405,24 +375,24 @@ def test_encoders_without_a_stack_of_layers_train_unfrozen(corpus, tmp_path) -> 
     special = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "[CLS]", "sep_token": "[SEP]"}
     PreTrainedTokenizerFast(tokenizer_object=level, **special).save_pretrained(tmp_path / "albert")
     with pytest.raises(ValueError, match="no stack of transformer layers"):
-        train(corpus, method=DialogueCSE(**SHORT), encoder=tmp_path / "albert")
-    train(corpus, method=DialogueCSE(**SHORT, frozen_layers=0), encoder=tmp_path / "albert")
+        fit(short(), encoder=tmp_path / "albert")
+    fit(short(frozen_layers=0), encoder=tmp_path / "albert")
 
 
-def test_too_few_conversations_are_an_error(corpus, tiny_encoder_path) -> None:
+def test_too_few_conversations_are_an_error(fit, corpus) -> None:
     with pytest.raises(ValueError, match="at least 2 conversations of 2 turns or more, got 1"):
-        train(corpus.select([0]), method="dialogue-cse", encoder=tiny_encoder_path)
+        fit("dialogue-cse", data=corpus.select([0]))
 
 
-def test_unknown_method_lists_the_known(corpus, tiny_encoder_path) -> None:
+def test_unknown_method_lists_the_known(fit) -> None:
     with pytest.raises(ValueError, match="expected one of complete"):
-        train(corpus, method="dialog-cse", encoder=tiny_encoder_path)
+        fit("dialog-cse")
 
 
-def test_another_pooling_becomes_the_mean(corpus, tiny_encoder_path) -> None:
+def test_another_pooling_becomes_the_mean(fit, tiny_encoder_path) -> None:
     from sentence_transformers.sentence_transformer.modules import Pooling
 
     encoder = SentenceTransformer(str(tiny_encoder_path), device="cpu")
     encoder[1] = Pooling(32, "cls")
-    trained = train(corpus, method=DialogueCSE(**{**SHORT, "max_steps": 1}), encoder=encoder)
+    trained = fit(short(max_steps=1), encoder=encoder)
     assert (trained[1].pooling_mode, encoder[1].pooling_mode) == ("mean", "cls")
