@@ -37,12 +37,10 @@ WORDS, POSITIONS = "embeddings.word_embeddings.weight", "embeddings.position_emb
 QUERY = "encoder.layer.1.attention.self.query.weight"
 
 
-def weights(change: Callable[[dict[str, Tensor]], Mapping[str, Tensor]]) -> Damage:
+def weights(change: Callable[[dict[str, Tensor]], Mapping[str, Tensor]], file: str = "model.safetensors") -> Damage:
     def damage(folder: Path) -> None:
-        tensors = change(load_file(folder / "model.safetensors"))
-        save_file(
-            {name: tensor.clone() for name, tensor in tensors.items()}, folder / "model.safetensors", {"format": "pt"}
-        )
+        tensors = change(load_file(folder / file))
+        save_file({name: tensor.clone() for name, tensor in tensors.items()}, folder / file, {"format": "pt"})
 
     return damage
 
@@ -124,6 +122,22 @@ DAMAGED: dict[str, tuple[Damage, str]] = {
         "its tokenizer has 280 words",
     ),
     "shuffled tokenizer": (vocabulary(shuffled), "1 file (tokenizer.json) is changed since it was saved"),
+}
+LENGTHS, DENSE = "sentence_bert_config.json", "2_Dense/model.safetensors"
+FURTHER: dict[str, tuple[Damage, str]] = {
+    "words of zeros": (
+        weights(lambda all_: all_ | {WORDS: 0 * all_[WORDS]}),
+        f"1 tensor (0.model.{WORDS}) is all zero",
+    ),
+    "no tokens are read": (settings(LENGTHS, max_seq_length=0), f"max_seq_length in its {LENGTHS} is 0, expected"),
+    "length as text": (settings(LENGTHS, max_seq_length="64"), f"max_seq_length in its {LENGTHS} is '64'"),
+    "layer of another width": (
+        weights(lambda all_: all_ | {"linear.weight": torch.ones(8, 16)}, DENSE),
+        "linear.weight",
+    ),
+    "layer of other outputs": (weights(lambda _: {"linear.weight": torch.ones(5, 32)}, DENSE), "linear."),
+    "layer without bias": (weights(lambda all_: {"linear.weight": all_["linear.weight"]}, DENSE), "linear.bias"),
+    "layer with more": (weights(lambda all_: all_ | {"x": torch.ones(2)}, DENSE), "x"),
 }
 # Shapes and names do not show these: only checksums do, which turnlens writes beside what it saves.
 BY_CHECKSUM: dict[str, tuple[Damage, str]] = {
@@ -251,6 +265,19 @@ def test_other_modules_than_transformers_are_checked(tiny_encoder_path: Path, tm
         SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(tmp_path), create_model_card=False)
         with pytest.raises(ValueError, match=re.escape(told)):
             turnlens.load_encoder(tmp_path, device="cpu")
+
+
+def test_layers_lengths_and_words_are_checked_too(tiny_encoder_path: Path, tmp_path: Path) -> None:
+    stock = SentenceTransformer(str(tiny_encoder_path), device="cpu")
+    dense = SentenceTransformer(modules=[stock[0], Pooling(32, "mean"), Dense(32, 8), Normalize()], device="cpu")
+    dense.save_pretrained(str(tmp_path / "dense"), create_model_card=False)
+    for name, (damage, told) in FURTHER.items():
+        folder = Path(shutil.copytree(tmp_path / "dense", tmp_path / name))
+        damage(folder)
+        for device in (None, "cpu"):
+            with pytest.raises(ValueError, match="cannot load the encoder") as error:
+                turnlens.load_encoder(folder, device=device)
+            assert told in str(error.value), name
 
 
 def test_a_tokenizer_written_again_by_a_trainer_still_loads(tiny_encoder_path: Path, tmp_path: Path) -> None:

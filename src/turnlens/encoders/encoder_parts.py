@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -146,7 +146,7 @@ def read_parts(folder: Path, name: str) -> tuple[EncoderParts, Path]:
         config,
         _weights(place, config, name),
         _pooling(modules[0][1], config["hidden_size"]),
-        tuple(map(_layer, modules[1:])),
+        tuple(_layers(modules[1:], config["hidden_size"], name)),
     )
     inside = {f"0.model.{key}": array for key, array in parts.weights.items()}
     for row, layer in enumerate(parts.after):
@@ -203,16 +203,25 @@ def check_pooling(mode: Any, include_prompt: bool) -> str:
     return str(mode)
 
 
-def _layer(module: tuple[str, Path]) -> Dense | None:
-    kind, folder = module
-    if kind == "Normalize":
-        return None
-    config = read_json(folder, "config", {})
-    activation = str(config.get("activation_function", "Tanh")).rpartition(".")[2]
-    check_after(kind, activation, config)
-    weights = load_file(folder / "model.safetensors")
-    weight = weights["linear.weight"].astype(np.float32)
-    return Dense(weight, weights.get("linear.bias", np.zeros(len(weight))).astype(np.float32), activation)
+def _layers(modules: Sequence[tuple[str, Path]], width: int, name: str) -> Iterator[Dense | None]:
+    """The modules after the pooling, which gives vectors of this width."""
+    for number, (kind, folder) in enumerate(modules, start=2):
+        if kind == "Normalize":
+            yield None
+            continue
+        config = read_json(folder, "config", {})
+        activation = str(config.get("activation_function", "Tanh")).rpartition(".")[2]
+        check_after(kind, activation, config)
+        weights = {f"{number}.{key}": array for key, array in load_file(folder / "model.safetensors").items()}
+        weight, bias = f"{number}.linear.weight", f"{number}.linear.bias"
+        length = config.get("out_features", len(weights.get(weight, ())))
+        expected = {weight: (length, width)} | ({bias: (length,)} if config.get("bias", True) else {})
+        shapes = {key: (weights[key].shape, shape) for key, shape in expected.items() if key in weights}
+        others = {key: pair for key, pair in shapes.items() if pair[0] != pair[1]}
+        check_tensors(expected.keys() - weights.keys(), weights.keys() - expected.keys(), others, name)
+        biases = weights.get(bias, np.zeros(length)).astype(np.float32)
+        yield Dense(weights[weight].astype(np.float32), biases, activation)
+        width = length
 
 
 def check_after(kind: str, activation: str, config: Mapping[str, Any]) -> None:

@@ -78,7 +78,7 @@ def read_head(path: Path) -> HeadArrays:
     weights = load_file(path)
     shapes = {name: tuple(weight.shape) for name, weight in weights.items()}
     dim, turns = shapes.get("candidate", (0,))[0], shapes.get("recency", (0, 0))[-1]
-    if shapes != {"recency": (2, turns), "context": (2, dim, dim), "candidate": (dim, dim)} or not dim:
+    if shapes != {"recency": (2, turns), "context": (2, dim, dim), "candidate": (dim, dim)} or not dim * turns:
         raise ValueError(f"{path}: expected the tensors recency, context and candidate of a reply head, got {shapes}")
     return HeadArrays(**{name: weight.astype(np.float32, copy=False) for name, weight in weights.items()})
 

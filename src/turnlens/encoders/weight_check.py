@@ -24,6 +24,8 @@ _CHECKED = (".safetensors", ".json", ".txt", ".model", ".jinja")  # weights, set
 _UNCHECKED = (CHECKSUMS_FILE, "training.json", "trainer_state.json", "loss.safetensors")  # a training writes them later
 _ADVICE = "Copy, download or train it again"
 _MOST_LAYERS = 1000  # ten times the deepest in use; a layer takes a millisecond to build
+_LENGTHS_FILE = "sentence_bert_config.json"
+_WORDS = ("word_embeddings.weight", "embed_tokens.weight")
 _SIZES = ("_size", "_embeddings", "_positions", "_dim", "d_model", "d_ff", "n_embd")
 _SMALL = 2**26  # numbers, which any machine holds
 
@@ -99,6 +101,12 @@ def check_settings(config: Mapping[str, Any], folder: Path, name: str) -> None:
         limit = next((limits[word] for word in limits if word in key), None)
         if limit is not None and type(value) is int and value > limit:
             raise refused(name, f"{key} in its config.json is {value:,}, expected at most {limit:,}")
+    tokens = None
+    with suppress(OSError, ValueError, AttributeError):
+        tokens = json.loads((folder / _LENGTHS_FILE).read_text(encoding="utf-8")).get("max_seq_length")
+    if tokens is not None and (type(tokens) is not int or tokens < 1):
+        problem = f"max_seq_length in its {_LENGTHS_FILE} is {tokens!r:.20}, expected a whole number above zero"
+        raise refused(name, problem)
 
 
 def check_tensors(
@@ -125,12 +133,15 @@ def check_tensors(
 
 
 def check_finite(weights: Mapping[str, np.ndarray], name: str) -> None:
-    """Refuse weights that are not numbers."""
+    """Refuse weights that are not numbers, and tables of words that were never written."""
     with np.errstate(all="ignore"):
         # A sum is not finite if one of its numbers is not, and reads each once, here in one thread.
-        broken = [key for key, array in weights.items() if not np.isfinite(array.sum())]
-    if broken:
+        sums = {key: array.sum() for key, array in weights.items()}
+    if broken := [key for key, total in sums.items() if not np.isfinite(total)]:
         raise refused(name, f"{_listed(broken, 'tensor')} not finite (NaN or infinite)")
+    words = [key for key in sums if key.endswith(_WORDS) and sums[key] == 0 and not weights[key].any()]
+    if words:
+        raise refused(name, f"{_listed(words, 'tensor')} all zero")
 
 
 def check_vocabulary(words: int, rows: int | None, has_words: bool, name: str) -> None:
