@@ -15,3 +15,9 @@ def succeed(*arguments: object) -> str:
     result = run(*arguments)
     assert result.exit_code == 0, result.output
     return result.output
+
+
+def fail(*arguments: object) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 1 and "Traceback" not in result.output, result.output
+    return result.output

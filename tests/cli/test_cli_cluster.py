@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from .command_line import run, succeed
+from .command_line import fail, run, succeed
 
 
 @pytest.fixture
@@ -83,8 +83,7 @@ def test_groups_are_compared_with_own_labels(chats: Path, store: Path, tmp_path:
         said = succeed("label", chats, *to)
         assert of in said and "% right (F1" in said and "Calibration" in said
     for command in (["cluster", "--store", store], ["label", chats, *to[:-2]]):
-        result = run(*command, "--label", "nosuch")
-        assert result.exit_code == 1 and "nothing has this label; labels are domain, intent" in result.output
+        assert "nothing has this label; labels are domain, intent" in fail(*command, "--label", "nosuch")
 
 
 def test_the_ending_names_the_format_and_a_dash_the_standard_output(store: Path, tmp_path: Path) -> None:
@@ -175,7 +174,9 @@ def test_seeds_name_groups(store: Path, tmp_path: Path) -> None:
     succeed("cluster", "--store", store, "--seeds", tmp_path / "seeds.toml", "--output", groups, "--force")
     assert "My own name" in pq.read_table(groups)["group_name"].to_pylist()
     (tmp_path / "seeds.toml").write_text("refund: money", encoding="utf-8")
-    result = run("cluster", "--store", store, "--seeds", tmp_path / "seeds.toml", "--output", tmp_path / "new.csv")
-    assert result.exit_code == 1 and "is not valid TOML" in result.output
-    result = run("cluster", store, "--output", tmp_path / "new.csv")
-    assert result.exit_code == 1 and f"{store} is a store: turnlens cluster --store {store}" in result.output
+    assert "is not valid TOML" in fail(
+        "cluster", "--store", store, "--seeds", tmp_path / "seeds.toml", "--output", tmp_path / "new.csv"
+    )
+    assert f"{store} is a store: turnlens cluster --store {store}" in fail(
+        "cluster", store, "--output", tmp_path / "new.csv"
+    )

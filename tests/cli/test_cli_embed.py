@@ -15,7 +15,7 @@ from turnlens.encoders import embed
 from turnlens.encoders.history import add_history
 from turnlens.encoders.onnx_encoder import OnnxEncoder
 
-from .command_line import run, succeed
+from .command_line import fail, run, succeed
 
 
 def test_embedding_goes_on_where_it_was_cut_off(chats, tiny_encoder_path, tmp_path, monkeypatch) -> None:
@@ -59,8 +59,7 @@ def test_a_mistake_leaves_no_unfinished_run(chats, tiny_encoder_path, tmp_path) 
         "--output",
         tmp_path / "v.parquet",
     )
-    wrong = run(*arguments, "--pooling", "speaker:nobody")
-    assert wrong.exit_code == 1 and "no speaker 'nobody'" in wrong.output
+    assert "no speaker 'nobody'" in fail(*arguments, "--pooling", "speaker:nobody")
     succeed(*arguments, "--pooling", "mean")
 
 
@@ -80,11 +79,11 @@ def test_the_ending_says_how_vectors_are_written(chats, tiny_encoder_path, tmp_p
 
 
 def test_other_endings_and_a_file_in_the_way_are_refused_at_once(chats, tmp_path) -> None:
-    result = run("embed", chats, "--model", "no-model", "--output", tmp_path / "vectors.txt")
-    assert result.exit_code == 1 and "expected a name ending in .parquet, .csv, .npy" in result.output
+    assert "expected a name ending in .parquet, .csv, .npy" in fail(
+        "embed", chats, "--model", "no-model", "--output", tmp_path / "vectors.txt"
+    )
     (tmp_path / "v.jsonl").touch()
-    result = run("embed", chats, "--model", "no-model", "--output", tmp_path / "v.npy")
-    assert result.exit_code == 1 and "v.jsonl exists already" in result.output
+    assert "v.jsonl exists already" in fail("embed", chats, "--model", "no-model", "--output", tmp_path / "v.npy")
 
 
 def test_a_name_without_ending_is_a_folder_of_parts(chats, tiny_encoder_path, tmp_path) -> None:
@@ -92,16 +91,13 @@ def test_a_name_without_ending_is_a_folder_of_parts(chats, tiny_encoder_path, tm
     assert "Wrote" in succeed(*arguments, tmp_path / "parts")
     succeed(*arguments, tmp_path / "v.parquet")
     assert pq.read_table(tmp_path / "parts").equals(pq.read_table(tmp_path / "v.parquet"))
-    again = run(*arguments, tmp_path / "parts")
-    assert again.exit_code == 1 and "--resume" in again.output
-    inside = run("embed", tmp_path, "--output", tmp_path / "more")
-    assert inside.exit_code == 1 and "choose a place outside" in inside.output
+    assert "--resume" in fail(*arguments, tmp_path / "parts")
+    assert "choose a place outside" in fail("embed", tmp_path, "--output", tmp_path / "more")
 
 
 def test_files_are_not_for_clusters_and_urls(chats, tmp_path) -> None:
     for arguments in ((chats, "--engine", "ray"), ("s3://bucket/chats.jsonl",)):
-        result = run("embed", *arguments, "--output", tmp_path / "v.parquet")
-        assert result.exit_code == 1 and "give a name without ending, or a URL" in result.output
+        assert "give a name without ending, or a URL" in fail("embed", *arguments, "--output", tmp_path / "v.parquet")
 
 
 @pytest.fixture

@@ -3,12 +3,11 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from .command_line import run, succeed
+from .command_line import fail, succeed
 
 
 def test_a_model_in_the_place_of_the_data_is_told(tiny_encoder_path) -> None:
-    result = run("evaluate", tiny_encoder_path)
-    assert result.exit_code == 1 and "is a model: expected [MODEL] DATA, the conversations are missing" in result.output
+    assert "is a model: expected [MODEL] DATA, the conversations are missing" in fail("evaluate", tiny_encoder_path)
 
 
 def test_names_in_brackets_are_names(chats, tiny_encoder_path, tmp_path) -> None:
@@ -20,5 +19,4 @@ def test_names_in_brackets_are_names(chats, tiny_encoder_path, tmp_path) -> None
 
 
 def test_unknown_task_lists_the_known(chats, tiny_encoder_path) -> None:
-    result = run("evaluate", tiny_encoder_path, chats, "--task", "translation")
-    assert result.exit_code == 1 and "semantic-retrieval" in result.output
+    assert "semantic-retrieval" in fail("evaluate", tiny_encoder_path, chats, "--task", "translation")

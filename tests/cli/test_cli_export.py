@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from .command_line import run, succeed
+from .command_line import fail, run, succeed
 
 SUBJECTS = ("card", "flight", "pizza")
 FAILED = {"talk-4": "overloaded", "talk-9": ""}
@@ -91,8 +91,7 @@ def test_labels_that_people_add_come_back(store: Path, tmp_path: Path) -> None:
 def test_a_table_of_requests_is_no_source(store: Path, tmp_path: Path, name: str) -> None:
     succeed("export", store, "--output", tmp_path / name)
     named = ("--columns", "conversation=id,speaker=role,text=text")
-    refused = run("index", tmp_path / name, *named, "--store", store)
-    assert refused.exit_code == 1 and "turnlens store annotate" in refused.output
+    assert "turnlens store annotate" in fail("index", tmp_path / name, *named, "--store", store)
 
 
 def test_a_sample_that_is_indexed_again_changes_nothing(store: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import turnlens
 from turnlens.cli.main import app
 
-from .command_line import run, succeed
+from .command_line import fail, run, succeed
 
 TICKETS = """Case,Author Type,Comment Body,Created At,Priority
 C-1,customer,"My card is lost, write to jane@x.org please",05/31/2024 10:00,high
@@ -197,8 +197,7 @@ def test_conversations_go_through_a_pipe(chats) -> None:
     ]
     counts = json.loads(standard_output("inspect", "-", "--output", "-", "--columns", COLUMNS, given=TICKETS))
     assert counts["conversations"] == 2
-    nothing = run("convert", "-", "--output", "-")
-    assert nothing.exit_code == 1 and "the standard input is empty" in nothing.output
+    assert "the standard input is empty" in fail("convert", "-", "--output", "-")
 
 
 def test_a_terminal_is_no_input(monkeypatch) -> None:
@@ -228,8 +227,7 @@ def test_the_version() -> None:
 def test_quiet_shows_results_only_and_verbose_more(chats, tmp_path) -> None:
     assert succeed("convert", chats, "--output", tmp_path / "quiet.jsonl", "--quiet") == ""
     assert succeed("convert", chats, "--output", tmp_path / "normal.jsonl").startswith("Wrote 30")
-    wrong = run("convert", chats, "--output", tmp_path / "normal.jsonl", "-q")
-    assert wrong.exit_code == 1 and "exists already" in wrong.output
+    assert "exists already" in fail("convert", chats, "--output", tmp_path / "normal.jsonl", "-q")
 
 
 def test_verbose_tells_the_format(chats, tmp_path, caplog) -> None:

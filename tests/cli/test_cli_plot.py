@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from .command_line import run, succeed
+from .command_line import fail, run, succeed
 
 
 @pytest.mark.slow
@@ -15,8 +15,9 @@ def test_plots_of_dialogues(chats, tiny_encoder_path, tmp_path, monkeypatch) -> 
         "papers", "plot", "interactions", chats, "--model", tiny_encoder_path, "--output", picture
     )
     assert picture.read_bytes().startswith(b"\x89PNG")
-    missing = run("papers", "plot", "interactions", chats, "--conversation", "nobody", "--output", picture, "--force")
-    assert missing.exit_code == 1 and "found no conversation 'nobody'" in missing.output
+    assert "found no conversation 'nobody'" in fail(
+        "papers", "plot", "interactions", chats, "--conversation", "nobody", "--output", picture, "--force"
+    )
     # Two models of one name are two points.
     points: dict[str, object] = {}
     monkeypatch.setattr(
@@ -45,5 +46,6 @@ def test_a_story_of_one_speaker_has_no_interactions(tmp_path) -> None:
     story.write_text(
         '{"messages": [{"role": "narrator", "content": "once"}, {"role": "narrator", "content": "twice"}]}\n'
     )
-    result = run("papers", "plot", "interactions", story, "--output", tmp_path / "picture.png")
-    assert result.exit_code == 1 and "found no conversation of two speakers" in result.output
+    assert "found no conversation of two speakers" in fail(
+        "papers", "plot", "interactions", story, "--output", tmp_path / "picture.png"
+    )

@@ -56,11 +56,7 @@ COMMANDS = {
 # PLATO's weights are not here (test_plato.py makes small ones), a service runs until it is stopped (test_cli_serve.py).
 ELSEWHERE = {"papers convert-plato", "serve"}
 # One module of each extra that commands name.
-EXTRAS = {
-    "train": "sentence_transformers",
-    "plots": "matplotlib",
-    "baselines": "gensim",
-}
+EXTRAS = {"train": "sentence_transformers", "plots": "matplotlib", "baselines": "gensim"}
 
 
 def leaves(command: Any, *names: str) -> Iterator[str]:

@@ -8,11 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from datasets import Dataset
-from sentence_transformers import (
-    SentenceTransformer,
-    SentenceTransformerTrainer,
-    SentenceTransformerTrainingArguments,
-)
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 
 from turnlens import evaluate, sample_conversations
 from turnlens.errors import ConversationError

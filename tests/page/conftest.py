@@ -26,6 +26,7 @@ ARGUMENTS = [
     "--enable-unsafe-swiftshader",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
+BROWSING = {"viewport", "offline", "color_scheme", "bypass_csp", "locale"}  # options of the browser, not of a report
 
 
 @pytest.fixture(scope="package")  # its event loop must not run in the tests of others
@@ -55,6 +56,10 @@ class Watched:
         return self.page
 
 
+Watch = Callable[..., Watched]
+Show = Callable[..., Any]
+
+
 def wait_until(page: Any, condition: str, argument: Any = None) -> None:
     """Wait until an expression or a function is true in the page.
 
@@ -67,8 +72,15 @@ def wait_until(page: Any, condition: str, argument: Any = None) -> None:
     raise AssertionError(f"not true within a minute: {condition}")
 
 
+def save(page: Any, kind: str) -> str:
+    """The text of a file that the open menu saves."""
+    with page.expect_download() as download:
+        page.locator(f"#save-{kind}").click()
+    return Path(download.value.path()).read_bytes().decode("utf-8")
+
+
 @pytest.fixture
-def open_page(browser: Any) -> Iterator[Callable[..., Watched]]:
+def open_page(browser: Any) -> Iterator[Watch]:
     """Opens a report, and fails the test if the page had an error or asked for anything but its own files."""
     opened: list[Watched] = []
 
@@ -109,18 +121,25 @@ def synthetic_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def make_report(synthetic_report: Path, tmp_path: Path) -> Callable[..., str]:
-    """Returns the address of a synthetic report with the page; one with options is written anew."""
+def watch(synthetic_report: Path, open_page: Watch, tmp_path: Path) -> Watch:
+    """Opens a synthetic report, with options of the browser and of the report; one with options is written anew."""
 
-    def make(**options: Any) -> str:
+    def watch(**options: Any) -> Watched:
+        browsing = {name: options.pop(name) for name in BROWSING & set(options)}
         folder = synthetic_report
         if options:
             folder = tmp_path / "report"
             shutil.copytree(PAGE, folder)
             write_synthetic(folder, **options)
-        return (folder / "index.html").as_uri()
+        return open_page((folder / "index.html").as_uri(), **browsing)
 
-    return make
+    return watch
+
+
+@pytest.fixture
+def show(watch: Watch) -> Show:
+    """Opens a view of a synthetic report with the options of `watch`."""
+    return lambda view, **options: watch(**options).open(view)
 
 
 @pytest.fixture(scope="session")

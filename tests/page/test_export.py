@@ -3,7 +3,6 @@ from __future__ import annotations
 import html
 import os
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import turnlens
-from tests.page.conftest import Watched
+from tests.page.conftest import Watch
 from turnlens.cli.explore import _stem
 from turnlens.cli.main import app
 from turnlens.data.personal.redaction import NOT_FOUND
@@ -36,9 +35,7 @@ def chats(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_an_exported_report_opens_from_the_disk(
-    report: Report, tmp_path: Path, open_page: Callable[..., Watched]
-) -> None:
+def test_an_exported_report_opens_from_the_disk(report: Report, tmp_path: Path, open_page: Watch) -> None:
     file = export_report(report, tmp_path / "a folder")
     watched = open_page(file.as_uri(), offline=True)
     for view in ("overview", "map", "groups", "flows", "conversation/0", "search?q=help"):
@@ -48,7 +45,7 @@ def test_an_exported_report_opens_from_the_disk(
 
 
 @pytest.mark.slow
-def test_sgd_is_shown(tiny_encoder_path: Path, tmp_path: Path, open_page: Callable[..., Watched]) -> None:
+def test_sgd_is_shown(tiny_encoder_path: Path, tmp_path: Path, open_page: Watch) -> None:
     file = DATA / "sgd" / "test.jsonl.gz"
     if not file.is_file():
         pytest.skip(f"no {file} (set TURNLENS_DATA)")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.page.conftest import Watched, wait_until
+from tests.page.conftest import Show, Watch, wait_until
 
 pytestmark = pytest.mark.slow  # in a browser
 
@@ -21,8 +20,8 @@ def wait_for_focus(page: Any, selector: str) -> None:
     )
 
 
-def test_the_skip_link_stays_in_the_view(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
-    page = open_page(make_report()).open("conversations?role=user")
+def test_the_skip_link_stays_in_the_view(show: Show) -> None:
+    page = show("conversations?role=user")
     page.keyboard.press("Tab")
     wait_for_focus(page, ".skip")
     page.keyboard.press("Enter")
@@ -30,8 +29,8 @@ def test_the_skip_link_stays_in_the_view(make_report: Callable[..., str], open_p
     assert page.url.endswith("#/conversations?role=user")
 
 
-def test_opening_a_view_focuses_its_content(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
-    page = open_page(make_report()).open("overview")
+def test_opening_a_view_focuses_its_content(show: Show) -> None:
+    page = show("overview")
     page.locator("nav a", has_text="Conversations").focus()
     page.keyboard.press("Enter")
     page.wait_for_selector("h1:has-text('60 conversations')")
@@ -45,8 +44,8 @@ def test_opening_a_view_focuses_its_content(make_report: Callable[..., str], ope
     wait_for_focus(page, "#theme")
 
 
-def test_typed_days_apply_when_complete(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
-    page = open_page(make_report(), locale="en-US").open("conversations")
+def test_typed_days_apply_when_complete(show: Show) -> None:
+    page = show("conversations", locale="en-US")
     page.keyboard.press("f")
     page.locator("#filter-from").focus()
     page.keyboard.type("01152024")
@@ -66,10 +65,8 @@ def test_typed_days_apply_when_complete(make_report: Callable[..., str], open_pa
     page.wait_for_url("**to=2024-04-01")
 
 
-def test_filters_keep_the_focus_and_wait_for_enter(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    page = open_page(make_report()).open("conversations")
+def test_filters_keep_the_focus_and_wait_for_enter(show: Show) -> None:
+    page = show("conversations")
     page.keyboard.press("f")
     wait_for_focus(page, "#filter-text")
     page.keyboard.type("orders")
@@ -90,10 +87,8 @@ def test_filters_keep_the_focus_and_wait_for_enter(
 
 
 @pytest.mark.parametrize("view", ["overview", "map", "groups", "flows", "conversations"])
-def test_drop_down_lists_keep_the_focus(
-    make_report: Callable[..., str], open_page: Callable[..., Watched], view: str
-) -> None:
-    watched = open_page(make_report())
+def test_drop_down_lists_keep_the_focus(watch: Watch, view: str) -> None:
+    watched = watch()
     page = watched.open(view)
     ids = page.locator("main select").evaluate_all("(lists) => lists.map((each) => each.id)")
     assert ids and all(ids)
@@ -108,10 +103,8 @@ def test_drop_down_lists_keep_the_focus(
         wait_for_focus(page, f"#{each}")
 
 
-def test_more_rows_and_going_back_keep_the_place(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    page = open_page(make_report()).open("conversations")
+def test_more_rows_and_going_back_keep_the_place(show: Show) -> None:
+    page = show("conversations")
     page.get_by_role("button", name="Show more").focus()
     page.keyboard.press("Enter")
     wait_for_focus(page, "main ol:nth-of-type(2)")
@@ -128,8 +121,8 @@ def test_more_rows_and_going_back_keep_the_place(
     assert page.evaluate("window.scrollY") == pytest.approx(scroll, abs=2)
 
 
-def test_the_focus_is_not_under_the_header(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
-    page = open_page(make_report()).open("conversations")
+def test_the_focus_is_not_under_the_header(show: Show) -> None:
+    page = show("conversations")
     page.locator("main a.said").nth(29).focus()
     for _ in range(60):
         page.keyboard.press("Shift+Tab")
@@ -142,8 +135,8 @@ def test_the_focus_is_not_under_the_header(make_report: Callable[..., str], open
         assert hidden <= 1  # pixels
 
 
-def test_search_announces_its_results(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
-    page = open_page(make_report()).open("search")
+def test_search_announces_its_results(show: Show) -> None:
+    page = show("search")
     page.keyboard.press("/")
     wait_for_focus(page, "#search")
     for query, said in (("message 2 conversation 17", "1 message with all"), ("nowhere", "Nothing was found")):
@@ -152,10 +145,8 @@ def test_search_announces_its_results(make_report: Callable[..., str], open_page
         page.wait_for_selector(f"#announcer:has-text('{said}')", state="attached")
 
 
-def test_enter_lists_the_visible_part_of_the_map(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    page = open_page(make_report()).open("map?by=all")
+def test_enter_lists_the_visible_part_of_the_map(show: Show) -> None:
+    page = show("map?by=all")
     page.locator("canvas").focus()
     for key in ("ArrowLeft", "+", "+", "+", "+", "Enter"):
         page.keyboard.press(key)

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from tests.page.conftest import Watched, wait_until
+from tests.page.conftest import Show, Watch, wait_until
 
 pytestmark = pytest.mark.slow  # in a browser
 
 
-def test_going_back_restores_the_choice_of_colours(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    watched = open_page(make_report())
-    page = watched.open("map")
+def test_going_back_restores_the_choice_of_colours(show: Show) -> None:
+    page = show("map")
     page.locator("#colour").select_option("time")
     page.go_back()
     wait_until(page, "document.querySelector('#colour').value === 'group'")
 
 
-def test_drawing_around_points_filters_by_them(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    watched = open_page(make_report())
-    page = watched.open("map")
+def test_drawing_around_points_filters_by_them(show: Show) -> None:
+    page = show("map")
     page.get_by_role("button", name="Draw around points").click()
     box = page.locator("canvas").bounding_box()
     x, y, width, height = box["x"], box["y"], box["width"], box["height"]
@@ -55,10 +47,8 @@ def test_drawing_around_points_filters_by_them(
     page.wait_for_selector("text=everything is shown")
 
 
-def test_far_islands_do_not_set_the_scale_of_the_map(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    page = open_page(make_report()).open("map")
+def test_far_islands_do_not_set_the_scale_of_the_map(show: Show) -> None:
+    page = show("map")
     main, whole = page.evaluate(
         """() => {
           const middle = Array.from({length: 300}, (_, i) => Math.sin(i)), x = new Float32Array([...middle, 50, -40]);
@@ -68,10 +58,8 @@ def test_far_islands_do_not_set_the_scale_of_the_map(
     assert 1.9 < main < 2.5 and whole == 90
 
 
-def test_map_names_are_of_groups_and_do_not_overlap(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    page = open_page(make_report()).open("map")
+def test_map_names_are_of_groups_and_do_not_overlap(show: Show) -> None:
+    page = show("map")
     names = page.locator(".map-labels span")
     names.first.wait_for()
     shown = names.all_text_contents()
@@ -82,10 +70,8 @@ def test_map_names_are_of_groups_and_do_not_overlap(
             assert x >= left + wide or left >= x + width or y >= top + high or top >= y + height
 
 
-def test_a_colour_of_the_map_stands_for_few_groups(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    page = open_page(make_report(topics=40, conversations=400)).open("map")
+def test_a_colour_of_the_map_stands_for_few_groups(show: Show) -> None:
+    page = show("map", topics=40, conversations=400)
     counts = page.evaluate(
         """() => {
           const counts = {};
@@ -101,8 +87,8 @@ def test_a_colour_of_the_map_stands_for_few_groups(
     assert page.evaluate("document.querySelector('.map').offsetWidth / window.innerWidth") > 0.95
 
 
-def test_pointing_shows_and_pressing_opens(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
-    page = open_page(make_report()).open("map")
+def test_pointing_shows_and_pressing_opens(show: Show) -> None:
+    page = show("map")
     box = page.locator("canvas").bounding_box()
     for step in range(60):  # from the middle outwards, until the ring of points
         place = box["x"] + box["width"] * (0.5 + step / 120), box["y"] + box["height"] / 2
@@ -115,19 +101,15 @@ def test_pointing_shows_and_pressing_opens(make_report: Callable[..., str], open
     assert "#/conversation/" in page.url
 
 
-def test_without_webgl_only_the_map_is_missing(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    watched = open_page(make_report())
+def test_without_webgl_only_the_map_is_missing(watch: Watch) -> None:
+    watched = watch()
     watched.page.add_init_script("HTMLCanvasElement.prototype.getContext = () => null;")
     assert "WebGL 2" in watched.open("map").get_by_role("alert").inner_text()
     watched.open("groups")
 
 
-def test_the_map_shows_the_asker_unless_told_otherwise(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    page = open_page(make_report()).open("map")
+def test_the_map_shows_the_asker_unless_told_otherwise(show: Show) -> None:
+    page = show("map")
     total = ".legend .number"
 
     def counted() -> int:
@@ -138,5 +120,5 @@ def test_the_map_shows_the_asker_unless_told_otherwise(
     page.get_by_label("Said by").select_option("all")
     wait_until(page, "turnlens.route.current().options.by === 'all' && !document.querySelector('[aria-busy]')")
     assert counted() == 480
-    page = open_page(page.url.split("#")[0]).open("map?role=assistant")  # a filter says whose messages are shown
+    page = show("map?role=assistant")  # a filter says whose messages are shown
     assert counted() == 240 and page.get_by_label("Said by").count() == 0

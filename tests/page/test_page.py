@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.page.conftest import Watched
+from tests.page.conftest import Show, Watch
 from tests.page.reports import HOSTILE
 
 pytestmark = pytest.mark.slow  # in a browser
@@ -33,10 +32,8 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_every_view_opens_and_fits_the_width(
-    make_report: Callable[..., str], open_page: Callable[..., Watched], width: int
-) -> None:
-    watched = open_page(make_report(), viewport={"width": width, "height": 800}, offline=True)
+def test_every_view_opens_and_fits_the_width(watch: Watch, width: int) -> None:
+    watched = watch(viewport={"width": width, "height": 800}, offline=True)
     for view, title in VIEWS.items():
         page = watched.open(view)
         assert title in page.locator("h1").inner_text()
@@ -44,12 +41,10 @@ def test_every_view_opens_and_fits_the_width(
 
 
 @pytest.mark.parametrize("width, theme", [(1280, "light"), (390, "dark")])
-def test_views_are_accessible(
-    make_report: Callable[..., str], open_page: Callable[..., Watched], width: int, theme: str
-) -> None:
+def test_views_are_accessible(watch: Watch, width: int, theme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python").Axe()
     size = {"width": width, "height": 800}
-    watched = open_page(make_report(), viewport=size, color_scheme=theme, bypass_csp=True)  # axe is a script
+    watched = watch(viewport=size, color_scheme=theme, bypass_csp=True)  # axe is a script
     for view in VIEWS:
         result = axe.run(watched.open(view), options={"preload": False})
         assert not result.response["violations"], f"{view}: {result.generate_report()}"
@@ -58,10 +53,8 @@ def test_views_are_accessible(
 @pytest.mark.parametrize(
     "options", [{"times": False, "surprise": False}, {"topics": 1}, {"conversations": 1, "turns": 1}]
 )
-def test_reports_without_times_or_surprise_are_shown(
-    make_report: Callable[..., str], open_page: Callable[..., Watched], options: dict[str, Any]
-) -> None:
-    watched = open_page(make_report(**options))
+def test_reports_without_times_or_surprise_are_shown(watch: Watch, options: dict[str, Any]) -> None:
+    watched = watch(**options)
     for view in (
         "overview",
         "map",
@@ -75,11 +68,8 @@ def test_reports_without_times_or_surprise_are_shown(
         watched.open(view)
 
 
-def test_filters_apply_everywhere_and_stand_in_the_address(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    watched = open_page(make_report())
-    page = watched.open("overview")
+def test_filters_apply_everywhere_and_stand_in_the_address(show: Show) -> None:
+    page = show("overview")
     page.get_by_role("button", name="Filter").click()
     page.get_by_label("Role").select_option("user")
     page.get_by_label("domain (conversation)").select_option("shop")
@@ -95,10 +85,8 @@ def test_filters_apply_everywhere_and_stand_in_the_address(
     page.wait_for_selector("text=everything is shown")
 
 
-def test_filters_open_and_close_from_the_keyboard(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    page = open_page(make_report()).open("overview")
+def test_filters_open_and_close_from_the_keyboard(show: Show) -> None:
+    page = show("overview")
     page.keyboard.press("f")
     page.wait_for_selector("#filter-text:focus")
     assert page.locator("#filter-text").input_value() == ""  # the key that opened it was not typed
@@ -107,10 +95,8 @@ def test_filters_open_and_close_from_the_keyboard(
     page.wait_for_selector("#filter-toggle:focus")
 
 
-def test_filters_offer_only_values_that_pass(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    page = open_page(make_report()).open("overview?role=user")
+def test_filters_offer_only_values_that_pass(show: Show) -> None:
+    page = show("overview?role=user")
     page.keyboard.press("f")
     groups = page.locator("#filter-group option")
     names = groups.all_inner_texts()
@@ -121,10 +107,8 @@ def test_filters_offer_only_values_that_pass(
     assert page.locator("#filter-role").count() == 0  # nothing is left to add
 
 
-def test_an_empty_selection_offers_wider_filters(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    watched = open_page(make_report())
+def test_an_empty_selection_offers_wider_filters(watch: Watch) -> None:
+    watched = watch()
     for view in ("overview", "map", "groups", "group/message/0", "flows", "conversations", "search"):
         page = watched.open(f"{view}?role=user&text=nowhere")
         assert page.locator("h1").inner_text() == "Nothing passes these filters"
@@ -132,17 +116,13 @@ def test_an_empty_selection_offers_wider_filters(
     page.wait_for_selector("h1:has-text('Search')")
 
 
-def test_a_group_lists_the_roles_of_its_messages(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    page = open_page(make_report()).open("group/message/0")
+def test_a_group_lists_the_roles_of_its_messages(show: Show) -> None:
+    page = show("group/message/0")
     assert sorted(page.locator(".about .role").all_inner_texts()[:2]) == ["assistant", "user"]
 
 
-def test_a_group_states_its_share_of_messages(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    page = open_page(make_report()).open("group/message/7")  # of the assistant, whose messages are half of all
+def test_a_group_states_its_share_of_messages(show: Show) -> None:
+    page = show("group/message/7")  # of the assistant, whose messages are half of all
     size, conversations, share = page.evaluate(
         """() => {
           const {group, conversation} = turnlens.report.messages;
@@ -159,8 +139,8 @@ def test_a_group_states_its_share_of_messages(
     page.locator(".message .group").first.wait_for()
 
 
-def test_nothing_is_cut_off_at_390_pixels(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
-    watched = open_page(make_report(), viewport={"width": 390, "height": 844})
+def test_nothing_is_cut_off_at_390_pixels(watch: Watch) -> None:
+    watched = watch(viewport={"width": 390, "height": 844})
     for view in ("overview", "groups", "group/message/7"):
         page = watched.open(view)
         cut = page.locator("nav, nav a, fieldset, .table, .requests td").evaluate_all(
@@ -170,20 +150,15 @@ def test_nothing_is_cut_off_at_390_pixels(make_report: Callable[..., str], open_
         assert not cut, view
 
 
-def test_texts_and_days_filter_conversations(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    watched = open_page(make_report())
-    page = watched.open("conversations?text=MESSAGE%203&from=2024-01-01")
+def test_texts_and_days_filter_conversations(show: Show) -> None:
+    page = show("conversations?text=MESSAGE%203&from=2024-01-01")
     shown = page.locator("#passing").inner_text()
     assert shown.split()[0] not in ("0", "60", "480")
     assert page.locator("h1").inner_text().split()[0] == shown.split(", ")[1].split()[0]
 
 
-def test_flows_follow_the_filter_and_have_a_table(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    watched = open_page(make_report())
+def test_flows_follow_the_filter_and_have_a_table(watch: Watch) -> None:
+    watched = watch()
     page = watched.open("flows?after=6")
     lanes = page.locator(".lane-name")
     assert lanes.all_text_contents() == ["user", "assistant"]
@@ -198,11 +173,8 @@ def test_flows_follow_the_filter_and_have_a_table(
     assert lanes.all_text_contents() == ["user", "the conversation ends"]
 
 
-def test_flows_show_whole_names_where_there_is_room(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    watched = open_page(make_report(), viewport={"width": 1600, "height": 900})
-    page = watched.open("overview")
+def test_flows_show_whole_names_where_there_is_room(show: Show) -> None:
+    page = show("overview", viewport={"width": 1600, "height": 900})
     name = "asks why the parcel that was sent on Monday is still at the depot on Friday"
     page.evaluate(
         "(name) => { turnlens.report.groups.message.byId.get(6).name = name; location.hash = '#/flows?after=6'; }", name
@@ -212,8 +184,8 @@ def test_flows_show_whole_names_where_there_is_room(
     assert " ".join(line.strip() for line in lines) == name
 
 
-def test_groups_leave_no_empty_column(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
-    watched = open_page(make_report(topics=10, conversations=120))
+def test_groups_leave_no_empty_column(watch: Watch) -> None:
+    watched = watch(topics=10, conversations=120)
     page = watched.open("groups")
     heights = page.locator(".tree .sizes li").evaluate_all("(rows) => rows.map((row) => row.offsetHeight)")
     assert len(heights) == 30 and max(heights) <= 36
@@ -225,8 +197,8 @@ def test_groups_leave_no_empty_column(make_report: Callable[..., str], open_page
     assert max(columns.values()) - min(columns.values()) < 1500  # what is long has the whole width
 
 
-def test_search_finds_words(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
-    page = open_page(make_report()).open("search")
+def test_search_finds_words(show: Show) -> None:
+    page = show("search")
     page.get_by_role("searchbox", name="Search").fill("Méssage 2 conversation 17")
     page.keyboard.press("Enter")
     page.wait_for_selector("text=1 message with all of these words")
@@ -234,26 +206,23 @@ def test_search_finds_words(make_report: Callable[..., str], open_page: Callable
     page.wait_for_selector("text=Conversation conversation-17")
 
 
-def test_boilerplate_is_struck_out_or_left_out(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
+def test_boilerplate_is_struck_out_or_left_out(watch: Watch) -> None:
     texts = ["Is 😀 my card blocked? Sent from my phone", "We have received your request."]
     struck = {0: [[22, 41]], 1: [[0, 30]]}  # as JavaScript counts
-    page = open_page(make_report(texts=texts, struck=struck)).open("conversation/0")
+    watched = watch(texts=texts, struck=struck)
+    page = watched.open("conversation/0")
     assert page.locator(".turn s").all_inner_texts() == [" Sent from my phone", texts[1]]
     assert page.locator("#turn-1 .quote").inner_text() == texts[0]  # nothing is lost
     assert page.locator(".turn .badge").all_inner_texts() == ["automatic"]
     assert "boilerplate in 2 messages" in page.locator("p.about").first.inner_text()
-    page = open_page(page.url.split("#")[0]).open("conversations")
+    page = watched.open("conversations")
     page.locator(".message .said", has_text="Is 😀 my card blocked?").wait_for()
     assert page.locator("text=Sent from my phone").count() == 0
 
 
-def test_conversations_list_request_day_labels_and_surprise(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
+def test_conversations_list_request_day_labels_and_surprise(show: Show) -> None:
     texts = ["hi", "hello, how can I help you today?", "my card was stolen on holiday", "I am sorry to hear that"]
-    page = open_page(make_report(texts=texts)).open("conversations")
+    page = show("conversations", texts=texts)
     row = page.locator(".message").first
     row.locator("text=my card was stolen on holiday").wait_for()  # the first request that is no greeting
     shown = row.inner_text()
@@ -261,22 +230,18 @@ def test_conversations_list_request_day_labels_and_surprise(
         assert part in shown
 
 
-def test_conversations_are_ordered_by_surprise(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    page = open_page(make_report()).open("conversations")
+def test_conversations_are_ordered_by_surprise(show: Show) -> None:
+    page = show("conversations")
     page.get_by_label("Order").select_option("surprise")
     page.wait_for_selector(".note:has-text('Rank of the turn among others of its role')")
     shown = [float(text.split()[1]) for text in page.locator(".message .surprise").all_inner_texts()]
     assert len(shown) == 30 and shown == sorted(shown, reverse=True)
-    page = open_page(make_report(surprise=False)).open("conversations?order=surprise")
+    page = show("conversations?order=surprise", surprise=False)
     assert "surprise" not in page.locator("main").inner_text()
 
 
-def test_a_search_without_hits_counts_each_word(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    watched = open_page(make_report())
+def test_a_search_without_hits_counts_each_word(watch: Watch) -> None:
+    watched = watch()
     page = watched.open("search?q=conversation%20nowhere&c.domain=shop")
     page.get_by_role("button", name="conversation (").click()
     page.wait_for_selector("#hits .said")
@@ -286,16 +251,9 @@ def test_a_search_without_hits_counts_each_word(
     page.wait_for_selector("text=everything is shown")
 
 
-def test_hostile_texts_are_shown_as_text(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
-    watched = open_page(make_report(texts=HOSTILE))
-    views = [
-        "conversation/0",
-        "conversation/1",
-        "search?q=hacked",
-        "conversations",
-        "group/message/8",
-        "flows",
-    ]
+def test_hostile_texts_are_shown_as_text(watch: Watch) -> None:
+    watched = watch(texts=HOSTILE)
+    views = ["conversation/0", "conversation/1", "search?q=hacked", "conversations", "group/message/8", "flows"]
     for view in views:
         page = watched.open(view)
         page.wait_for_selector(".messages .said, .turn, .graph")
@@ -310,10 +268,8 @@ def test_hostile_texts_are_shown_as_text(make_report: Callable[..., str], open_p
     assert len(page.locator("#turn-1 .quote").inner_text()) > 200_000 - 10
 
 
-def test_the_policy_forbids_foreign_scripts_and_requests(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    watched = open_page(make_report())
+def test_the_policy_forbids_foreign_scripts_and_requests(watch: Watch) -> None:
+    watched = watch()
     page = watched.open("overview")
     refused = page.evaluate(
         """async () => {
@@ -333,8 +289,8 @@ def test_the_policy_forbids_foreign_scripts_and_requests(
     watched.problems.clear()  # the browser has written down each of these
 
 
-def test_the_chosen_theme_is_kept(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
-    page = open_page(make_report(), color_scheme="dark").open("overview")
+def test_the_chosen_theme_is_kept(show: Show) -> None:
+    page = show("overview", color_scheme="dark")
     theme = "document.documentElement.dataset.theme"
     assert page.evaluate(theme) == "dark"
     page.get_by_role("button", name="Light colours").click()
@@ -344,8 +300,8 @@ def test_the_chosen_theme_is_kept(make_report: Callable[..., str], open_page: Ca
     assert page.evaluate(theme) == "light"
 
 
-def test_the_keyboard_suffices(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
-    page = open_page(make_report()).open("overview")
+def test_the_keyboard_suffices(show: Show) -> None:
+    page = show("overview")
     page.keyboard.press("5")
     page.wait_for_selector("h1:has-text('60 conversations')")
     page.keyboard.press("/")
@@ -364,10 +320,8 @@ def test_the_keyboard_suffices(make_report: Callable[..., str], open_page: Calla
     page.wait_for_selector("dialog", state="detached")
 
 
-def test_the_overview_lists_requests_of_the_asker(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    page = open_page(make_report(conversations=240)).open("overview")
+def test_the_overview_lists_requests_of_the_asker(show: Show) -> None:
+    page = show("overview", conversations=240)
     asked = page.locator(".requests")
     names = asked.locator("tbody a.group").all_inner_texts()
     assert names and not any("confirms" in name for name in names)  # what the assistant does
@@ -390,10 +344,8 @@ def test_the_overview_lists_requests_of_the_asker(
     page.wait_for_selector("h2:has-text('Typical')")
 
 
-def test_requests_sort_by_columns_and_split_by_categories(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    page = open_page(make_report(conversations=120)).open("overview")
+def test_requests_sort_by_columns_and_split_by_categories(show: Show) -> None:
+    page = show("overview", conversations=120)
     page.locator("thead button", has_text="rating").click()  # which requests have bad ratings?
     page.wait_for_selector("th[aria-sort=ascending]")
     column = "td[data-label='{}']"
@@ -423,8 +375,8 @@ def test_requests_sort_by_columns_and_split_by_categories(
     assert everything.split()[-1] == "120" and 0 <= int(rest.split()[-1]) < 120
 
 
-def test_a_group_that_mixes_shows_its_parts(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
-    page = open_page(make_report()).open("overview")
+def test_a_group_that_mixes_shows_its_parts(show: Show) -> None:
+    page = show("overview")
     row = page.locator(".requests tbody tr").filter(has=page.locator(".badge", has_text="mixed"))
     row.locator("td").first.click()
     opened = page.locator(".requests .opened")
@@ -435,18 +387,16 @@ def test_a_group_that_mixes_shows_its_parts(make_report: Callable[..., str], ope
     panel.locator(".said").nth(4).wait_for()
 
 
-def test_trends_compare_the_chosen_periods(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
-    page = open_page(make_report(conversations=240)).open("overview?from=2024-05-01")
+def test_trends_compare_the_chosen_periods(show: Show) -> None:
+    page = show("overview?from=2024-05-01", conversations=240)
     page.wait_for_selector("th[title='The trend compares the time shown and as long before']")
     page.locator("#period").select_option("month")
     page.wait_for_selector("th[title='The trend compares the last 30 days and all before']")
     assert page.locator(".trend").count() > 0
 
 
-def test_stray_times_and_few_conversations_decide_nothing(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
-    page = open_page(make_report()).open("overview")
+def test_stray_times_and_few_conversations_decide_nothing(show: Show) -> None:
+    page = show("overview")
     compared = page.evaluate(
         """() => {
           const {periods, change, binsOf} = turnlens.timeline, day = 86400;
@@ -463,9 +413,10 @@ def test_stray_times_and_few_conversations_decide_nothing(
     assert compared[3:] == ["day", None]
 
 
-def test_the_overview_begins_with_findings(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
+def test_the_overview_begins_with_findings(watch: Watch) -> None:
     findings = [[6, " grew most, by 9 points of all conversations."], ["New since last time: ", 9, ", ", 12, "."]]
-    page = open_page(make_report(findings=findings)).open("overview")
+    watched = watch(findings=findings)
+    page = watched.open("overview")
     shown = page.locator(".findings li")
     assert [text.replace("● ", "").strip() for text in shown.all_inner_texts()] == [
         "asks for orders grew most, by 9 points of all conversations.",
@@ -478,25 +429,23 @@ def test_the_overview_begins_with_findings(make_report: Callable[..., str], open
     assert "60 conversations · 480 messages · 2 speakers" in page.locator(".counts").inner_text()
     shown.first.get_by_role("link").click()
     page.wait_for_selector("h1:has-text('asks for orders')")
-    page = open_page(page.url.split("#")[0]).open("overview?role=user")
+    page = watched.open("overview?role=user")
     assert "about all conversations" in page.locator("main").inner_text()
 
 
-def test_a_foreign_language_is_told_and_nothing_marked(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
+def test_a_foreign_language_is_told_and_nothing_marked(watch: Watch) -> None:
     notice = "Most conversations are not in English (de 99 %)"
-    watched = open_page(make_report())
+    watched = watch()
     assert any(mark in watched.open("overview").locator(".requests").inner_text() for mark in "▲▼")
-    watched = open_page(make_report(notice=notice))
+    watched = watch(notice=notice)
     page = watched.open("overview")
     assert page.locator(".notice").inner_text() == notice
     asked = page.locator(".requests").inner_text()
     assert "▲" not in asked and "▼" not in asked
 
 
-def test_days_are_chosen_on_the_chart(make_report: Callable[..., str], open_page: Callable[..., Watched]) -> None:
-    page = open_page(make_report()).open("overview")
+def test_days_are_chosen_on_the_chart(show: Show) -> None:
+    page = show("overview")
     chart = page.locator(".volume")
     label = str(chart.get_attribute("aria-label"))
     assert "Conversations by 30 days" in label or "Conversations by week" in label
@@ -524,10 +473,7 @@ def test_days_are_chosen_on_the_chart(make_report: Callable[..., str], open_page
     assert page.evaluate("document.querySelectorAll('.volume g').length") == bars  # the rest of the time stays
 
 
-def test_a_phone_shows_the_overview_on_three_screens(
-    make_report: Callable[..., str], open_page: Callable[..., Watched]
-) -> None:
+def test_a_phone_shows_the_overview_on_three_screens(show: Show) -> None:
     findings = [[6, " grew most, by 9 points of all conversations from the earlier half of the time to the later."]] * 5
-    report = make_report(conversations=400, topics=10, findings=findings)
-    page = open_page(report, viewport={"width": 390, "height": 844}).open("overview")
+    page = show("overview", conversations=400, topics=10, findings=findings, viewport={"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollHeight") <= 3 * 844

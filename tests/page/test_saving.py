@@ -6,52 +6,42 @@ import csv
 import io
 import json
 import tomllib
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.page.conftest import Watched
+from tests.page.conftest import Show, save
 from turnlens.report.seed_groups import ASIDE, examples_of
 
 pytestmark = pytest.mark.slow  # in a browser
 
 
-def test_conversations_and_messages_are_saved_as_jsonl(
-    make_report: Callable[..., str], open_page: Callable[..., Watched], tmp_path: Any
-) -> None:
-    page = open_page(make_report()).open("overview?c.domain=shop&role=user")
+def save_csv(page: Any, rows: str) -> list[dict[str, str]]:
+    text = save(page, f"{rows}-csv")
+    assert text.startswith("\ufeff")  # so that spreadsheets read it as Unicode
+    return list(csv.DictReader(io.StringIO(text[1:], newline="")))
+
+
+def test_conversations_and_messages_are_saved_as_jsonl(show: Show) -> None:
+    page = show("overview?c.domain=shop&role=user")
     page.get_by_text("Save", exact=True).click()
-    for name in ("conversations", "messages"):
-        with page.expect_download() as download:
-            page.locator(f"#save-{name}-jsonl").click()
-        download.value.save_as(tmp_path / name)
-    conversations = [json.loads(line) for line in (tmp_path / "conversations").read_text().splitlines()]
-    messages = [json.loads(line) for line in (tmp_path / "messages").read_text().splitlines()]
+    conversations, messages = (
+        [json.loads(line) for line in save(page, f"{kind}-jsonl").splitlines()]
+        for kind in ("conversations", "messages")
+    )
     assert {row["domain"] for row in conversations} == {"shop"}
     assert all(len(row["messages"]) == 8 and row["messages"][0]["intent"] for row in conversations)
     assert {row["role"] for row in messages} == {"user"} and len(messages) == 4 * len(conversations)
 
 
-def test_tables_are_saved_as_safe_csv(
-    make_report: Callable[..., str], open_page: Callable[..., Watched], tmp_path: Any
-) -> None:
+def test_tables_are_saved_as_safe_csv(show: Show) -> None:
     texts = ['=HYPERLINK("https://example.org")', "two\nlines", "+1", "@here", "-", "a, b", "é 😀"]
-    page = open_page(make_report(texts=texts)).open("overview?role=user")
+    page = show("overview?role=user", texts=texts)
     page.get_by_text("Save", exact=True).click()
-    tables = {}
-    for name in ("conversations", "messages"):
-        with page.expect_download() as download:
-            page.locator(f"#save-{name}-csv").click()
-        download.value.save_as(tmp_path / name)
-        text = (tmp_path / name).read_bytes().decode("utf-8")
-        assert text.startswith("\ufeff")  # so that spreadsheets read it as Unicode
-        tables[name] = list(csv.DictReader(io.StringIO(text[1:], newline="")))
-    messages, conversations = tables["messages"], tables["conversations"]
+    messages, conversations = save_csv(page, "messages"), save_csv(page, "conversations")
     assert [row["text"] for row in messages[:4]] == ["'" + texts[0], "'+1", "'-", "é 😀"]  # no text is a formula
-    assert [row["turn"] for row in messages[:4]] == ["0", "2", "4", "6"] and {row["role"] for row in messages} == {
-        "user"
-    }
+    assert [row["turn"] for row in messages[:4]] == ["0", "2", "4", "6"]
+    assert {row["role"] for row in messages} == {"user"}
     assert all(row["coarse_group_name"] in row["group_name"] for row in messages)
     assert len(messages) == 4 * 60 and len(conversations) == 60
     assert messages[0]["domain"] in ("shop", "desk") and messages[0]["intent"]  # of its conversation, and its own
@@ -59,10 +49,8 @@ def test_tables_are_saved_as_safe_csv(
     assert conversations[1]["group_name"] == conversations[1]["coarse_group_name"]
 
 
-def test_the_slider_joins_similar_requests(
-    make_report: Callable[..., str], open_page: Callable[..., Watched], tmp_path: Any
-) -> None:
-    page = open_page(make_report()).open("overview")
+def test_the_slider_joins_similar_requests(show: Show) -> None:
+    page = show("overview")
     rows = page.locator(".requests tbody tr")
     found = rows.count()
     slider = page.get_by_role("slider", name="Coarse to fine")
@@ -81,11 +69,7 @@ def test_the_slider_joins_similar_requests(
     page.locator(".joined").first.wait_for(state="detached")
     shown = page.locator("td[data-label='conversations']").all_inner_texts()[:2]
     page.get_by_text("Save", exact=True).click()
-    with page.expect_download() as download:
-        page.locator("#save-groups-csv").click()
-    download.value.save_as(tmp_path / "groups.csv")
-    text = (tmp_path / "groups.csv").read_text(encoding="utf-8-sig")
-    saved = [row for row in csv.DictReader(io.StringIO(text, newline="")) if row["kind"] == "request"]
+    saved = [row for row in save_csv(page, "groups") if row["kind"] == "request"]
     assert [row["conversations"] for row in saved] == [cell.split()[-1] for cell in shown]
     assert sum(len(row["group_name"].split(" + ")) for row in saved) == found
     page.keyboard.press("Escape")
@@ -95,11 +79,9 @@ def test_the_slider_joins_similar_requests(
     assert "fine=" not in page.url and rows.count() == found
 
 
-def test_requests_are_saved_as_seeds(
-    make_report: Callable[..., str], open_page: Callable[..., Watched], tmp_path: Any
-) -> None:
+def test_requests_are_saved_as_seeds(show: Show) -> None:
     texts = ['says "no" \\ twice\x7f', "two\nlines", "a lone surrogate \ud83d"]
-    page = open_page(make_report(texts=texts)).open("overview")
+    page = show("overview", texts=texts)
     rows = page.locator(".requests tbody tr")
     names = [name.lstrip("●■▲◆✚ ") for name in rows.locator("a.group").all_inner_texts()]
     moved = names[-1]
@@ -107,19 +89,14 @@ def test_requests_are_saved_as_seeds(
     page.get_by_role("button", name=f"↓ along the way: {moved}").click()
     page.get_by_role("button", name="Put back").wait_for()
     page.get_by_text("Save", exact=True).click()
-    with page.expect_download() as download:
-        page.locator("#save-requests-toml").click()
-    download.value.save_as(tmp_path / "requests.toml")
-    seeds = tomllib.loads((tmp_path / "requests.toml").read_text(encoding="utf-8"))
+    seeds = tomllib.loads(save(page, "requests-toml"))
     assert set(seeds) == {*names[:-1], ASIDE} and set(seeds[ASIDE]) == {moved}
     examples = examples_of(seeds)  # as `--seeds` reads them
     assert set(examples) == set(names) and all(1 <= len(own) <= 5 for own in examples.values())
 
 
-def test_groups_move_between_requests_and_asides(
-    make_report: Callable[..., str], open_page: Callable[..., Watched], tmp_path: Any
-) -> None:
-    page = open_page(make_report(conversations=240)).open("overview")
+def test_groups_move_between_requests_and_asides(show: Show) -> None:
+    page = show("overview", conversations=240)
 
     def listed(title: str) -> list[str]:
         panel = page.locator(".panel").filter(has=page.get_by_role("heading", name=title))
@@ -140,11 +117,7 @@ def test_groups_move_between_requests_and_asides(
     page.get_by_role("navigation").get_by_text("Overview", exact=True).click()
     page.get_by_role("button", name="Put back").wait_for()  # it went along
     page.get_by_text("Save", exact=True).click()
-    with page.expect_download() as download:
-        page.locator("#save-groups-csv").click()
-    download.value.save_as(tmp_path / "groups.csv")
-    text = (tmp_path / "groups.csv").read_text(encoding="utf-8-sig")
-    rows = {row["group_name"]: row for row in csv.DictReader(io.StringIO(text, newline=""))}
+    rows = {row["group_name"]: row for row in save_csv(page, "groups")}
     rest = rows.pop("")
     assert rest["kind"] == "no request" and rest["rating_known"] <= rest["conversations"]
     assert rows[name]["kind"] == "along the way"

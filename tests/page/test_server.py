@@ -19,7 +19,7 @@ import pytest
 
 import turnlens
 from tests.page import counting
-from tests.page.conftest import Watched, wait_until
+from tests.page.conftest import Watch, wait_until
 from turnlens.page import Explorer
 from turnlens.page.explorer import open_browser
 from turnlens.page.live_report import LiveReport
@@ -170,10 +170,7 @@ def serve_notebook() -> Iterator[Callable[[str], str]]:
 
 @pytest.mark.slow
 def test_notebooks_show_the_explorer_in_a_frame(
-    store: ConversationStore,
-    explorer: Explorer,
-    open_page: Callable[..., Watched],
-    serve_notebook: Callable[[str], str],
+    store: ConversationStore, explorer: Explorer, open_page: Watch, serve_notebook: Callable[[str], str]
 ) -> None:
     with Explorer(store, explorer.report) as plain:
         for shown, is_allowed in ((explorer, True), (plain, False)):
@@ -213,7 +210,7 @@ def test_a_browser_is_opened_only_on_a_desktop(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.slow
-def test_the_page_renames_a_group(editable: Explorer, open_page: Callable[..., Watched]) -> None:
+def test_the_page_renames_a_group(editable: Explorer, open_page: Watch) -> None:
     watched = open_page(editable.url)
     page = watched.open("groups")
     page.locator(".panel h2 a").first.click()
@@ -225,7 +222,7 @@ def test_the_page_renames_a_group(editable: Explorer, open_page: Callable[..., W
 
 
 @pytest.mark.slow
-def test_the_page_moves_merges_and_undoes(editable: Explorer, open_page: Callable[..., Watched]) -> None:
+def test_the_page_moves_merges_and_undoes(editable: Explorer, open_page: Watch) -> None:
     watched = open_page(editable.url)
     page = watched.open("overview")
     name = page.locator(".requests tbody a.group").first
@@ -295,7 +292,7 @@ def test_the_overview_is_written_when_the_explorer_closes(copied: ConversationSt
 
 
 @pytest.mark.slow
-def test_the_page_shows_the_parts_of_a_split(editable: Explorer, open_page: Callable[..., Watched]) -> None:
+def test_the_page_shows_the_parts_of_a_split(editable: Explorer, open_page: Watch) -> None:
     within = Counter(group.parent for group in editable.report.groups["message"] if group.parent is not None)
     coarse, parts = within.most_common(1)[0]
     assert parts > 1
@@ -307,7 +304,7 @@ def test_the_page_shows_the_parts_of_a_split(editable: Explorer, open_page: Call
 
 
 @pytest.mark.slow
-def test_the_page_explains_refused_edits(editable: Explorer, open_page: Callable[..., Watched]) -> None:
+def test_the_page_explains_refused_edits(editable: Explorer, open_page: Watch) -> None:
     watched = open_page(editable.url)
     groups = editable.report.groups["message"]
     alone = next(group for group in groups if group.parent is not None)
@@ -326,7 +323,7 @@ def test_the_page_explains_refused_edits(editable: Explorer, open_page: Callable
 
 
 @pytest.mark.slow
-def test_the_page_searches_and_suggests_replies(explorer: Explorer, open_page: Callable[..., Watched]) -> None:
+def test_the_page_searches_and_suggests_replies(explorer: Explorer, open_page: Watch) -> None:
     watched = open_page(explorer.url)
     page = watched.open("search?q=refund")  # words and meaning
     page.wait_for_selector("#hits .message")
@@ -343,7 +340,7 @@ def test_the_page_searches_and_suggests_replies(explorer: Explorer, open_page: C
 
 
 @pytest.mark.slow
-def test_flows_and_intervals_follow_their_formulas(explorer: Explorer, open_page: Callable[..., Watched]) -> None:
+def test_flows_and_intervals_follow_their_formulas(explorer: Explorer, open_page: Watch) -> None:
     report = explorer.report
     page = open_page(explorer.url).open("flows")
     counted: dict[str, Any] = page.evaluate(

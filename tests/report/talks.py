@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from turnlens.report import GroupSettings, Report
@@ -10,14 +11,24 @@ SUBJECTS = ("card", "flight", "pizza")
 SETTINGS = GroupSettings(neighbours=8)
 
 
+def chats(said: Iterable[Sequence[str]], roles: tuple[str, ...] = ("user", "agent")) -> list[dict[str, Any]]:
+    """Conversations of these texts, whose roles take turns."""
+    return [
+        {
+            "id": str(number),
+            "messages": [{"role": roles[turn % len(roles)], "content": text} for turn, text in enumerate(texts)],
+        }
+        for number, texts in enumerate(said)
+    ]
+
+
 def talks(count: int, subjects: tuple[str, ...] = SUBJECTS, start: int = 0) -> list[dict[str, Any]]:
-    rows = []
-    for number in range(start, start + count):
-        subject = subjects[number % len(subjects)]
-        texts = [f"{subject} {subject} {subject} {number} {turn}" for turn in range(4)]
-        messages = [{"role": ("user", "bot")[turn % 2], "content": text} for turn, text in enumerate(texts)]
-        messages[0] |= {"time": 1_700_000_000 + number, "intent": subject, "mood": None}
-        rows.append({"id": f"talk-{number}", "messages": messages, "subject": subject, "tags": ["b", "a"], "n": number})
+    about = {number: subjects[number % len(subjects)] for number in range(start, start + count)}
+    said = [[f"{subject} {subject} {subject} {n} {turn}" for turn in range(4)] for n, subject in about.items()]
+    rows = chats(said, ("user", "bot"))
+    for (number, subject), row in zip(about.items(), rows):
+        row["messages"][0] |= {"time": 1_700_000_000 + number, "intent": subject, "mood": None}
+        row |= {"id": f"talk-{number}", "subject": subject, "tags": ["b", "a"], "n": number}
     return rows
 
 

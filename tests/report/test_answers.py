@@ -9,6 +9,7 @@ from sentence_transformers import SentenceTransformer
 from sklearn.linear_model import Ridge
 
 import turnlens
+from tests.report.talks import chats
 from turnlens._utils.vectors import unit_vectors
 from turnlens.groups.answer_guess import AnsweredVectors, AnswerGuess, answers_to, fit_answer_guess
 from turnlens.groups.group_model import Basis, read_models
@@ -93,17 +94,13 @@ def test_guesses_are_those_of_scaled_ridge_regression() -> None:
 
 def talks(count: int, start: int = 0) -> list[dict[str, Any]]:
     """Conversations about one of two topics, which the answer names, and two of three customers."""
-    rows = []
+    said = []
     for number in range(start, start + count):
         topic = ("card", "pizza")[number % 2]
         letters = " ".join("abcdefghij"[int(digit)] for digit in str(number))  # answers with other numbers are macros
-        texts = [
-            f"please help me with {topic if number % 3 else 'it'} {number}",
-            f"{topic} {topic} {topic} {letters}",
-        ]
-        messages = [{"role": ("user", "bot")[turn], "content": text} for turn, text in enumerate(texts)]
-        rows.append({"id": f"talk-{number}", "messages": messages})
-    return rows
+        asked = f"please help me with {topic if number % 3 else 'it'} {number}"
+        said.append([asked, f"{topic} {topic} {topic} {letters}"])
+    return [{**row, "id": str(start + place)} for place, row in enumerate(chats(said))]
 
 
 def basis_of(store: turnlens.ConversationStore) -> Basis:
@@ -119,7 +116,7 @@ def test_groups_and_labels_follow_the_answers(tmp_path: Path, tiny_encoder: Sent
     labelled = label(talks(60, start=180), groups=store).to_pandas()
     for table in (found, labelled):
         asked = table[(table["role"] == "user") & table["group"].notna()]
-        number = asked["id"].str.removeprefix("talk-").astype(int)
+        number = asked["id"].astype(int)
         shares = (number % 2).groupby(asked["group"]).mean()
         assert len(asked) > 50 and len(shares) < 6
         says_nothing = number % 3 == 0

@@ -13,6 +13,7 @@ from sentence_transformers import SentenceTransformer
 
 import turnlens
 from tests.groups.clouds import clouds
+from tests.report.talks import talks
 from turnlens._utils.vectors import unit_vectors
 from turnlens.groups.confidence import Confidence, Voters, calibrated
 from turnlens.groups.group_model import Basis, GroupModel, StoredGroup, empty_model, read_models
@@ -22,23 +23,11 @@ from turnlens.report.seed_groups import claimed_groups
 from turnlens.report.summary import read_summary
 from turnlens.store import StoreError
 
-SUBJECTS = ("card", "flight", "pizza")
-
-
-def talks(start: int, count: int, subjects: tuple[str, ...] = SUBJECTS) -> list[dict[str, Any]]:
-    rows = []
-    for number in range(start, start + count):
-        subject = subjects[number % len(subjects)]
-        texts = [f"{subject} {subject} {subject} {number} {turn}" for turn in range(4)]
-        messages = [{"role": ("user", "bot")[turn % 2], "content": text} for turn, text in enumerate(texts)]
-        rows.append({"id": f"talk-{number}", "messages": messages})
-    return rows
-
 
 @pytest.fixture(scope="module")
 def store(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> turnlens.ConversationStore:
     place = tmp_path_factory.mktemp("labelling") / "talks"
-    store = turnlens.ConversationStore.create(place, talks(0, 36), encoder=tiny_encoder_path)
+    store = turnlens.ConversationStore.create(place, talks(36), encoder=tiny_encoder_path)
     turnlens.cluster(store)
     return store
 
@@ -106,23 +95,21 @@ def test_distances_count_by_the_spread_of_groups() -> None:
 
 
 def test_labels_are_a_table(store: turnlens.ConversationStore, tiny_encoder_path: Path) -> None:
-    table = label(talks(36, 9), groups=store.path).to_pandas()
+    table = label(talks(9, start=36), groups=store.path).to_pandas()
     names = {id: group.name for id, group in read_models(Path(store.path))["message"].groups.items()}
     assert table["id"].tolist() == [f"talk-{number}" for number in range(36, 45) for _ in range(4)]
     assert table["turn"].tolist() == [0, 1, 2, 3] * 9
     inside = table.dropna(subset=["group"])
     assert len(inside) and [names[group] for group in inside["group"]] == inside["group_name"].tolist()
     assert table["confidence"].between(0, 1).all() and (inside["confidence"] >= 0.5).all()
-    of_file = label(talks(36, 9), groups=Path(store.path) / "groups.safetensors", encoder=tiny_encoder_path)
+    of_file = label(talks(9, start=36), groups=Path(store.path) / "groups.safetensors", encoder=tiny_encoder_path)
     assert of_file.to_pandas().equals(table)
 
 
-def test_labelling_uses_the_projection_of_the_groups(
-    store: turnlens.ConversationStore,
-) -> None:
+def test_labelling_uses_the_projection_of_the_groups(store: turnlens.ConversationStore) -> None:
     basis = read_models(Path(store.path))["message"].basis
     assert basis is not None and basis.context is not None
-    texts = [message["content"] for row in talks(0, 36) for message in row["messages"]]
+    texts = [message["content"] for row in talks(36) for message in row["messages"]]
     vectors = np.asarray(store.encoder().messages(texts)["vector"])
     for own, like in ((basis.vectors_of(vectors), True), (vectors, False)):
         nearest = (basis.vectors.astype(np.float32) @ own.T).max(1)
@@ -134,9 +121,9 @@ def test_groups_need_their_encoder(
 ) -> None:
     tiny_encoder.prompts["other"] = "other: "
     with pytest.raises(ValueError, match="the groups were found in vectors of"):
-        label(talks(0, 1), groups=store, encoder=tiny_encoder)
+        label(talks(1), groups=store, encoder=tiny_encoder)
     with pytest.raises(ValueError, match="has no groups: turnlens cluster DATA --store"):
-        label(talks(0, 1), groups=tmp_path)
+        label(talks(1), groups=tmp_path)
 
 
 @pytest.fixture

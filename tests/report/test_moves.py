@@ -8,23 +8,23 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 import turnlens
+from tests.report.talks import chats, fine
+
+THINGS = ("flight to the city", "pizza with more cheese")
 
 
 @pytest.fixture
 def report(tiny_encoder: SentenceTransformer) -> Any:
     """Each conversation asks for one thing, gets an answer, and ends with thanks."""
-    rows = []
-    for number in range(40):
-        thing = ("flight to the city", "pizza with more cheese")[number % 2]
-        asked = f"please {thing} {thing} now {number}"
-        said = [asked, f"here: {thing} {number}", f"thanks {number}", "bye"]
-        messages = [{"role": ("user", "agent")[turn % 2], "content": text} for turn, text in enumerate(said)]
-        rows.append({"id": str(number), "messages": messages})
-    return turnlens.cluster(rows, encoder=tiny_encoder, granularity=3).report
+    said = [
+        [f"please {thing} {thing} now {number}", f"here: {thing} {number}", f"thanks {number}", "bye"]
+        for number, thing in enumerate(THINGS * 20)
+    ]
+    return turnlens.cluster(chats(said), encoder=tiny_encoder, granularity=3).report
 
 
 def test_requests_are_answered_and_thanks_are_moves(report: Any) -> None:
-    groups = [group for group in report.groups["message"] if group.level == 1 and group.role == "user"]
+    groups = [group for group in fine(report) if group.role == "user"]
     requests = [group for group in groups if not group.move]
     assert requests and len(requests) < len(groups)
     for group in groups:
@@ -35,39 +35,28 @@ def test_requests_are_answered_and_thanks_are_moves(report: Any) -> None:
 
 
 def test_details_that_are_asked_for_are_no_requests(tiny_encoder: SentenceTransformer) -> None:
-    rows = []
-    for number in range(40):
-        thing = ("flight to the city", "pizza with more cheese")[number % 2]
+    said = []
+    for number, thing in enumerate(THINGS * 20):
         detail = f"the number of it is {number} and the day is {number % 7}, {['sunday', 'monday'][number % 2]}"
-        said = [
-            "hello",
-            "hi",
-            f"please {thing} {thing} now {number}",
-            "which number and day",
-            detail,
-            "right",
-            f"thanks {number}",
-        ]
-        messages = [{"role": ("user", "agent")[turn % 2], "content": text} for turn, text in enumerate(said)]
-        rows.append({"id": str(number), "messages": messages})
-    report = turnlens.cluster(rows, encoder=tiny_encoder, granularity=4).report
-    groups = [group for group in report.groups["message"] if group.level == 1 and group.role == "user"]
+        asked = f"please {thing} {thing} now {number}"
+        said.append(["hello", "hi", asked, "which number and day", detail, "right", f"thanks {number}"])
+    report = turnlens.cluster(chats(said), encoder=tiny_encoder, granularity=4).report
+    groups = [group for group in fine(report) if group.role == "user"]
     requests = {group.name.split()[0].lower() for group in groups if not group.move}
     assert requests == {"please"}
     assert any("number" in report.texts[group.central[0]] for group in groups if group.move)
-    topics = [group.name for group in report.groups["conversation"] if group.level == 1]
+    topics = [group.name for group in fine(report, "conversation")]
     assert topics and all(name.startswith("Please") for name in topics)
 
 
 def test_each_macro_is_a_group_whatever_its_numbers(tiny_encoder: SentenceTransformer) -> None:
     macros = ["let me look into that", "it takes two days", "which browser is it", "your case has the number {}"]
     things = [f"{what} {where}" for what in ("flight", "pizza", "browser") for where in ("to you", "at home", "now")]
-    rows = []
+    said = []
     for number in range(60):
-        said = [f"please {things[number % 9]} {number}", macros[number % 4].format(number), "so", macros[number % 3]]
-        said += [f"freely said {things[number // 7]} {number}"] if number < 20 else []
-        messages = [{"role": ("user", "agent")[turn in (1, 3, 4)], "content": text} for turn, text in enumerate(said)]
-        rows.append({"id": str(number), "messages": messages})
+        texts = [f"please {things[number % 9]} {number}", macros[number % 4].format(number), "so", macros[number % 3]]
+        said.append(texts + ([f"freely said {things[number // 7]} {number}"] if number < 20 else []))
+    rows = chats(said, ("user", "agent", "user", "agent", "agent"))
     report = turnlens.cluster(rows, encoder=tiny_encoder).report
     group, texts = report.messages["group"].tolist(), [text.split(" number")[0] for text in report.texts]
     of_macros = {text: {id for id, said in zip(group, texts) if said == text} for text in texts if "please" not in text}

@@ -12,6 +12,7 @@ from sentence_transformers import SentenceTransformer
 
 import turnlens
 from tests.groups.clouds import clouds
+from tests.report.talks import SUBJECTS, chats
 from turnlens.groups.group_settings import GroupSettings
 from turnlens.groups.neighbours import nearest_within
 from turnlens.groups.pipeline import Parts, group_vectors
@@ -139,17 +140,8 @@ def test_neighbours_are_of_one_part_unless_too_small() -> None:
 
 @pytest.fixture(scope="module")
 def rows() -> list[dict[str, Any]]:
-    subjects = ("card", "flight", "pizza")
-    return [
-        {
-            "id": str(number),
-            "messages": [
-                {"role": ("assistant", "user")[turn % 2], "content": f"{subjects[number % 3]} {number} {turn}"}
-                for turn in range(6)
-            ],
-        }
-        for number in range(36)
-    ]
+    said = [[f"{SUBJECTS[number % 3]} {number} {turn}" for turn in range(6)] for number in range(36)]
+    return chats(said, ("assistant", "user"))
 
 
 def test_groups_of_one_role(rows: list[dict[str, Any]], tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:

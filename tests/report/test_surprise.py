@@ -23,9 +23,7 @@ def made(turns: list[int], seed: int = 0) -> tuple[ReplyHead, np.ndarray, np.nda
     return head, vectors, random.integers(0, 2, len(turn)), turn
 
 
-def test_surprise_is_the_share_of_replies_ranked_above(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_surprise_is_the_share_of_replies_ranked_above(monkeypatch: pytest.MonkeyPatch) -> None:
     head, vectors, role, turn = made([9, 30, 1, 25, 40])
     monkeypatch.setattr(surprise, "_ROWS_AT_ONCE", 16)  # blocks that begin within conversations
     wanted = np.arange(105) >= 39

@@ -98,8 +98,7 @@ def explore(
     export: Annotated[
         Path | None,
         typer.Option(
-            "--export",
-            help="Write a folder that opens in any browser, or an .html file to mail and print, and exit.",
+            "--export", help="Write a folder that opens in any browser, or an .html file to mail and print, and exit."
         ),
     ] = None,
     no_texts: Annotated[

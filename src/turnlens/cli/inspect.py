@@ -214,11 +214,7 @@ def _doubts(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("left out by training", summary["conversations_of_one_message"], "conversations of a single message"),
         ("of one speaker", summary["conversations_of_one_speaker"], "conversations"),
         ("joined by training", summary["messages_by_the_same_speaker_again"], "messages by the same speaker again"),
-        (
-            "repeated",
-            repeated["ids"],
-            "ids of conversations: a store keeps only the last of each; give each its own",
-        ),
+        ("repeated", repeated["ids"], "ids of conversations: a store keeps only the last of each; give each its own"),
         ("repeated", repeated["conversations"], "whole conversations"),
         ("repeated", repeated["messages"], "messages"),
     ]

@@ -31,15 +31,12 @@ ModelArgument = Annotated[str, typer.Argument(help="A folder or a Hub name.", sh
 # What is written
 OutputFolder = Annotated[Path, typer.Option("--output", "-o", help="Folder to write the model to.")]
 ChatFile = Annotated[
-    Path,
-    typer.Option("--output", "-o", help="The .jsonl or .jsonl.gz file to write; - means the standard output."),
+    Path, typer.Option("--output", "-o", help="The .jsonl or .jsonl.gz file to write; - means the standard output.")
 ]
 RankingFile = Annotated[
     Path | None,
     typer.Option(
-        "--output",
-        "-o",
-        help="Also write the messages and scores to this JSON file; - means the standard output.",
+        "--output", "-o", help="Also write the messages and scores to this JSON file; - means the standard output."
     ),
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the unfinished run of this output.")]
@@ -50,8 +47,7 @@ Seed = Annotated[int, typer.Option(help="Seed for everything random.")]
 
 # Embedding and evaluation
 Pooling = Annotated[
-    str,
-    typer.Option(help="How to pool whole conversations: mean, interlocutor, messages, or speaker:ROLE."),
+    str, typer.Option(help="How to pool whole conversations: mean, interlocutor, messages, or speaker:ROLE.")
 ]
 Cache = Annotated[
     bool,
@@ -69,8 +65,7 @@ ConversationFile = Annotated[
 ]
 OtherId = Annotated[str | None, typer.Option("--id", help="Use the conversation with this id instead.")]
 Candidates = Annotated[
-    Path | None,
-    typer.Option("--candidates", help="A .txt file with one message per line, or a file of conversations."),
+    Path | None, typer.Option("--candidates", help="A .txt file with one message per line, or a file of conversations.")
 ]
 Top = Annotated[int, typer.Option(min=1, help="Number of messages to show.")]
 Speaker = Annotated[

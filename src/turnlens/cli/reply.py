@@ -33,8 +33,7 @@ def reply(
     store: Annotated[
         str | None,
         typer.Option(
-            "--store",
-            help="A store whose messages by the next speaker are the candidates, instead of --candidates.",
+            "--store", help="A store whose messages by the next speaker are the candidates, instead of --candidates."
         ),
     ] = None,
     where: Where = None,

@@ -29,9 +29,7 @@ def serve(
     store: Annotated[
         list[str] | None,
         typer.Option(
-            "--store",
-            help="A conversation store: FOLDER or NAME=FOLDER; may be repeated.",
-            show_default=False,
+            "--store", help="A conversation store: FOLDER or NAME=FOLDER; may be repeated.", show_default=False
         ),
     ] = None,
     model: Model = None,

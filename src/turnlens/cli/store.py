@@ -37,10 +37,7 @@ store = Application(cls=Commands, help="Maintain a conversation store.", no_args
 @reads_conversations
 def index(
     data: Data,
-    store: Annotated[
-        str,
-        typer.Option("--store", help="Folder of the store; created if it does not exist."),
-    ],
+    store: Annotated[str, typer.Option("--store", help="Folder of the store; created if it does not exist.")],
     reading: Reading,
     model: StoreModel = None,
     pooling: Annotated[

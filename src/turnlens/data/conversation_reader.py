@@ -132,12 +132,7 @@ def rows_of_file(
 
 
 def _rows(
-    source: Source,
-    options: ReadingOptions,
-    name: str,
-    checker: RowChecker,
-    skipped: SkippedRows,
-    chosen: Format,
+    source: Source, options: ReadingOptions, name: str, checker: RowChecker, skipped: SkippedRows, chosen: Format
 ) -> Iterator[dict[str, Any]]:
     redaction = options.redaction
     name = redaction.identifier(name) if redaction is not None else name

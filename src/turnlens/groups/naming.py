@@ -64,10 +64,7 @@ class _Words:
 
 
 def name_sentences(
-    texts: Sequence[str],
-    vectors: FloatArray,
-    labels: IntArray,
-    wanted: BoolArray | None = None,
+    texts: Sequence[str], vectors: FloatArray, labels: IntArray, wanted: BoolArray | None = None
 ) -> list[str]:
     """A sentence for each group that is typical of it; empty if none is, or none is wanted.
 

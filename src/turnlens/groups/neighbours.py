@@ -41,11 +41,7 @@ class Neighbours:
 
 
 def nearest(
-    vectors: Vectors,
-    fitted: FloatArray,
-    count: int,
-    advance: Advance = silent,
-    members: IntArray | None = None,
+    vectors: Vectors, fitted: FloatArray, count: int, advance: Advance = silent, members: IntArray | None = None
 ) -> Neighbours:
     """The nearest fitted vectors of each vector, other than itself.
 

@@ -116,11 +116,7 @@ def summary(report: Report) -> dict[str, Any]:
         "made": report.made,
         "turnlens": turnlens.__version__,
         "encoder": report.encoder,
-        "counts": {
-            "messages": len(report.texts),
-            "conversations": len(report.ids),
-            "speakers": len(report.roles),
-        },
+        "counts": {"messages": len(report.texts), "conversations": len(report.ids), "speakers": len(report.roles)},
         "roles": list(report.roles),
         "asker": report.speakers.asker,
         "texts_per_file": TEXTS_PER_FILE,

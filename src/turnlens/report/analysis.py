@@ -9,11 +9,7 @@ import numpy as np
 
 from turnlens._utils.progress import note, progress_of, shows_progress
 from turnlens._utils.vectors import IntArray, Vectors
-from turnlens.encoders.context_projection import (
-    ContextProjection,
-    ProjectedVectors,
-    fit_context_projection,
-)
+from turnlens.encoders.context_projection import ContextProjection, ProjectedVectors, fit_context_projection
 from turnlens.groups.answer_guess import AnsweredVectors, AnswerGuess, answers_to, fit_answer_guess
 from turnlens.groups.canned_replies import canned_texts
 from turnlens.groups.group_model import ASKED, KINDS, Basis, GroupModel, GroupModels, Kind

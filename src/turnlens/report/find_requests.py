@@ -33,11 +33,7 @@ _COMES_FIRST = 0.5
 
 
 def requests_of(
-    corpus: Corpus,
-    vectors: Vectors,
-    speakers: Speakers,
-    settings: GroupSettings,
-    former: GroupModel | None = None,
+    corpus: Corpus, vectors: Vectors, speakers: Speakers, settings: GroupSettings, former: GroupModel | None = None
 ) -> tuple[BoolArray, GroupModel | None]:
     """Find the messages that are requests (n,); none if nobody is known to ask, or too few differ.
 

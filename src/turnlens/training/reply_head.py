@@ -18,13 +18,7 @@ from transformers import get_linear_schedule_with_warmup
 from typing_extensions import override
 
 from turnlens._utils.progress import progress_of
-from turnlens.encoders.embed import (
-    embed_messages,
-    embed_taught,
-    messages_with_vectors,
-    read_vectors,
-    write_embeddings,
-)
+from turnlens.encoders.embed import embed_messages, embed_taught, messages_with_vectors, read_vectors, write_embeddings
 from turnlens.encoders.loading import encoder_source, load_sentence_transformer, weights_digest
 from turnlens.encoders.reply_head import ReplyHead
 from turnlens.training.collators import text_key

@@ -15,12 +15,7 @@ from typing_extensions import override
 from turnlens._compat import LoadsCheckpoints
 from turnlens.encoders.loading import load_sentence_transformer
 from turnlens.encoders.transformer import transformer_of
-from turnlens.training.callbacks import (
-    GracefulStop,
-    LossState,
-    TrainingProgress,
-    Upkeep,
-)
+from turnlens.training.callbacks import GracefulStop, LossState, TrainingProgress, Upkeep
 from turnlens.training.encoder_modes import runs_in_bf16
 from turnlens.training.run import load_loss, loss_parameters, newest_unfinished, unlogged_loss_of
 
