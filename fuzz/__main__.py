@@ -19,32 +19,6 @@ FOUND = Path(__file__).parent / "found"
 _EXAMPLES = 500  # between two looks at the clock
 
 
-class Counted:
-    """A target's check, with the number of inputs and the last one that failed."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.inputs = 0
-        self.failed: Input | None = None
-
-    def __call__(self, given_input: Input) -> None:
-        self.inputs += 1
-        try:
-            TARGETS[self.name].check(given_input)
-        except BaseException:
-            self.failed = given_input
-            raise
-
-    def keep(self) -> Path:
-        """Write the last input that failed where a test tries it again."""
-        assert self.failed is not None
-        digest = hashlib.blake2b(self.failed.content, digest_size=4).hexdigest()
-        path = FOUND / self.name / f"{self.failed.format}-{digest}" / self.failed.name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(self.failed.content)
-        return path
-
-
 def property_of(
     check: Callable[[Input], None], name: str, examples: int = _EXAMPLES, derandomize: bool = False
 ) -> Callable[[], None]:
@@ -63,22 +37,34 @@ def property_of(
 
 def searched(name: str, seconds: float) -> bool:
     """Try a target; return True if nothing was found."""
-    counted = Counted(name)
-    test = property_of(lambda given_input: counted(given_input), name)
-    end = time.monotonic() + seconds
-    clean = True
-    while time.monotonic() < end and clean:
+    tried, failed = 0, None
+
+    def check(given_input: Input) -> None:
+        nonlocal tried, failed
+        tried, failed = tried + 1, given_input
+        TARGETS[name].check(given_input)
+        failed = None
+
+    test, end = property_of(check, name), time.monotonic() + seconds
+    while time.monotonic() < end and failed is None:
         try:
             test()
         except Exception as error:
-            if counted.failed is None:
+            if failed is None:
                 raise
-            clean = False
             traceback.print_exception(error, limit=-4)
-            print(f"kept {counted.keep()}")
-    found = "nothing" if clean else "something"
-    print(f"{name}: tried {counted.inputs:,} inputs, {found} found", flush=True)
-    return clean
+            print(f"kept {_kept(name, failed)}")
+    print(f"{name}: tried {tried:,} inputs, {'nothing' if failed is None else 'something'} found", flush=True)
+    return failed is None
+
+
+def _kept(name: str, failed: Input) -> Path:
+    """Write an input that failed where a test tries it again."""
+    digest = hashlib.blake2b(failed.content, digest_size=4).hexdigest()
+    path = FOUND / name / f"{failed.format}-{digest}" / failed.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(failed.content)
+    return path
 
 
 def main() -> None:

@@ -20,12 +20,7 @@ from turnlens.data.conversations import iterate_conversations
 from turnlens.data.inspection import Inspection
 from turnlens.data.personal.redaction import Redaction
 from turnlens.data.read_options import ReadingOptions
-from turnlens.encoders.loading import load_encoder
 from turnlens.errors import ConversationError
-from turnlens.papers.dialogue_cse.dialogue_sts import read_sts_task
-from turnlens.papers.released_files import read_retrieval_task
-from turnlens.papers.triple_encoders.nli import read_nli
-from turnlens.store.reply_candidates import read_candidates
 from turnlens.training.recipes import get_recipe, read_recipe
 
 _SECONDS = 20
@@ -75,10 +70,10 @@ def said(row: dict[str, Any]) -> tuple[str, list[tuple[str, str]]]:
     return row["id"], [(message["role"], message["content"]) for message in row["messages"]]
 
 
-def refused(read: Callable[[Path], object]) -> Callable[[Path], None]:
+def refused(read: Callable[[Path], object]) -> Callable[[Path, str], None]:
     """A check that a path is read, or refused with an error that names it."""
 
-    def check(path: Path) -> None:
+    def check(path: Path, format: str = "") -> None:
         with in_time():
             try:
                 read(path)
@@ -103,37 +98,23 @@ def check_redaction(content: bytes) -> None:
     assert redacted == "".join(kept) + text[done:]
 
 
-def _columns(path: Path) -> None:
-    check_reading(path, columns="conversation=conversation_id,speaker=author.role,text=text,time=created_at,ignore=id")
+def check_columns(path: Path, format: str) -> None:
+    """Do the same with columns that are named."""
+    columns = "conversation=conversation_id,speaker=author.role,text=text,time=created_at,ignore=id"
+    check_reading(path, columns=columns)
 
 
-def _packed(path: Path) -> None:
+def read_packed(path: Path) -> None:
+    """Read the files of an archive or a workbook, which may be bad."""
     for on_error in ("raise", "skip"):
         list(iterate_conversations(path, on_error=on_error))
 
 
-def _recipe(path: Path) -> None:
+def read_settings(path: Path) -> None:
+    """Read the settings of a recipe."""
     method, settings, preset = read_recipe(path)
     with suppress(ValueError):  # of a setting, which may also come from the command line
         get_recipe(method, settings=settings, preset=preset)
-
-
-def _model(path: Path) -> None:
-    load_encoder(path, device="cpu")
-
-
-# By the folder of `found/`.
-CHECKS: dict[str, Callable[[Path], None]] = {
-    "conversations": check_reading,
-    "columns": _columns,
-    "packed": refused(_packed),
-    "nli": refused(read_nli),
-    "candidates": refused(read_candidates),
-    "retrieval": refused(read_retrieval_task),
-    "sts": refused(read_sts_task),
-    "recipe": refused(_recipe),
-    "model": refused(_model),
-}
 
 
 @contextmanager

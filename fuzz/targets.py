@@ -11,7 +11,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,10 +20,15 @@ import pyarrow.parquet as pq
 from hypothesis import strategies as st
 from openpyxl import Workbook
 
-from fuzz.checks import CHECKS, check_reading, check_redaction
+from fuzz.checks import check_columns, check_reading, check_redaction, read_packed, read_settings, refused
 from fuzz.filters import check_filter, filters
 from fuzz.hostile import changed_value, damaged_bytes, headers, repetitive_texts, typed_tables, values
 from fuzz.requests import bodies, check_request, many_values
+from turnlens.encoders.loading import load_encoder
+from turnlens.papers.dialogue_cse.dialogue_sts import read_sts_task
+from turnlens.papers.released_files import read_retrieval_task
+from turnlens.papers.triple_encoders.nli import read_nli
+from turnlens.store.reply_candidates import read_candidates
 
 TESTS = Path(__file__).parents[1] / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "data")]
@@ -32,39 +37,29 @@ from tiny_encoder import save_tiny_encoder  # noqa: E402
 
 _PAIR = {"premise": "a", "hypothesis": "b", "label": "entailment"}
 _WORDS = (
-    "It’s €5",
-    "\xa0",
-    "ÿ",
-    *["déçu", "Grüße", "żółw", "ığ", "Где", "είναι", "הזמנה", "طلبي", "我的包裹", "カード", "소포"],
+    *[
+        "It’s €5",
+        "\xa0",
+        "ÿ",
+        "déçu",
+        "Grüße",
+        "żółw",
+        "ığ",
+        "Где",
+        "είναι",
+        "הזמנה",
+        "طلبي",
+        "我的包裹",
+        "カード",
+        "소포",
+    ],
 )
 _ENCODINGS = [
-    "cp1252",
-    "cp1250",
-    "cp1251",
-    "cp1253",
-    "koi8_r",
-    "mac_roman",
-    "cp437",
-    "gb18030",
-    "big5",
-    "cp932",
-    "euc_jp",
-    "cp949",
-    "utf-16",
-    "utf-16-le",
-    "utf-32",
-    "utf-7",
-    "utf-8",
+    *("cp1252", "cp1250", "cp1251", "cp1253", "koi8_r", "mac_roman", "cp437", "gb18030", "big5", "cp932", "euc_jp"),
+    *("cp949", "utf-16", "utf-16-le", "utf-32", "utf-7", "utf-8"),
 ]
 _MAIL_HEADERS = [
-    "Date",
-    "Message-ID",
-    "In-Reply-To",
-    "References",
-    "Subject",
-    "Content-Type",
-    "Content-Disposition",
-    "To",
+    *("Date", "Message-ID", "In-Reply-To", "References", "Subject", "Content-Type", "Content-Disposition", "To")
 ]
 _RECIPE = 'method = "dialogue-cse"\nbatch_size = 4\ntemperature = 0.1\nadaptation = {epochs = 1.0}\n'
 
@@ -231,53 +226,51 @@ def check_model(given: Input) -> None:
         folder = Path(name) / "model"
         shutil.copytree(_model()[0], folder)
         (folder / given.name).write_bytes(given.content)
-        CHECKS["model"](folder)
+        refused(partial(load_encoder, device="cpu"))(folder)
 
 
-def _check_file(kind: str) -> Callable[[Input], None]:
-    def check(given: Input) -> None:
+def _of_file(check: Callable[[Path, str], None]) -> Callable[[Input], None]:
+    def checked(given: Input) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / given.name
             path.write_bytes(given.content)
-            if kind == "conversations":
-                check_reading(path, given.format)
-            else:
-                CHECKS[kind](path)
+            check(path, given.format)
 
-    return check
+    return checked
+
+
+def _damaged(name: str, content: bytes, read: Callable[[Path], object]) -> Target:
+    return Target(_inputs(name, content), _of_file(refused(read)))
 
 
 def _inputs(name: str, content: bytes) -> st.SearchStrategy[Input]:
     return damaged_bytes(content).map(lambda raw: Input(name, raw))
 
 
+def _requests(made: st.SearchStrategy[tuple[str, bytes]]) -> st.SearchStrategy[Input]:
+    return made.map(lambda pair: Input(*pair))
+
+
 _parquets = typed_tables().map(lambda raw: Input("table.parquet", raw)) | _inputs("rows.parquet", _parquet())
+_pairs = resembling("pairs.jsonl", json.dumps(_PAIR) + "\n")
+_texts = (repetitive_texts() | st.text()).map(lambda text: Input("text.txt", text.encode("utf-8", "replace")))
 
 TARGETS: dict[str, Target] = {
-    "conversations": Target(conversations() | medleys() | _parquets, _check_file("conversations")),
-    "columns": Target(medleys() | conversations(), _check_file("columns")),
-    "encodings": Target(encodings(), _check_file("conversations")),
-    "packed": Target(packed(), _check_file("packed")),
-    "mailboxes": Target(mailboxes(), _check_file("conversations")),
+    "conversations": Target(conversations() | medleys() | _parquets, _of_file(check_reading)),
+    "columns": Target(medleys() | conversations(), _of_file(check_columns)),
+    "encodings": Target(encodings(), _of_file(check_reading)),
+    "packed": Target(packed(), _of_file(refused(read_packed))),
+    "mailboxes": Target(mailboxes(), _of_file(check_reading)),
     "nli": Target(
-        resembling("pairs.jsonl", json.dumps(_PAIR) + "\n")
-        | _inputs("pairs.csv", b"premise,hypothesis,label\na,b,neutral\n"),
-        _check_file("nli"),
+        _pairs | _inputs("pairs.csv", b"premise,hypothesis,label\na,b,neutral\n"), _of_file(refused(read_nli))
     ),
-    "candidates": Target(_inputs("replies.txt", "yes\nnö\n".encode()), _check_file("candidates")),
-    "retrieval": Target(
-        _inputs("select.txt", b"0\ta\tx\t1\t2\n1\tb\tx\t0\t2\n2\tc\ty\t\t0,1\n"), _check_file("retrieval")
-    ),
-    "sts": Target(_inputs("sts.txt", b"3.5\ta b\tc d\n1.0\tx\ty\n"), _check_file("sts")),
-    "recipe": Target(_inputs("recipe.toml", _RECIPE.encode()), _check_file("recipe")),
-    "redaction": Target(
-        (repetitive_texts() | st.text()).map(lambda text: Input("text.txt", text.encode("utf-8", "replace"))),
-        lambda given: check_redaction(given.content),
-    ),
+    "candidates": _damaged("replies.txt", "yes\nnö\n".encode(), read_candidates),
+    "retrieval": _damaged("select.txt", b"0\ta\tx\t1\t2\n1\tb\tx\t0\t2\n2\tc\ty\t\t0,1\n", read_retrieval_task),
+    "sts": _damaged("sts.txt", b"3.5\ta b\tc d\n1.0\tx\ty\n", read_sts_task),
+    "recipe": _damaged("recipe.toml", _RECIPE.encode(), read_settings),
+    "redaction": Target(_texts, lambda given: check_redaction(given.content)),
     "model": Target(model_files(), check_model),
     "filter": Target(filters().map(lambda raw: Input("filter", raw)), lambda given: check_filter(given.content)),
-    "values": Target(
-        many_values().map(lambda made: Input(*made)), lambda given: check_request(given.name, given.content)
-    ),
-    "request": Target(bodies().map(lambda made: Input(*made)), lambda given: check_request(given.name, given.content)),
+    "values": Target(_requests(many_values()), lambda given: check_request(given.name, given.content)),
+    "request": Target(_requests(bodies()), lambda given: check_request(given.name, given.content)),
 }
