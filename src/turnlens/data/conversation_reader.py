@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from turnlens._utils.progress import SafeConsole, shows_progress
 from turnlens.data.read_options import OnError, ReadingOptions
 from turnlens.errors import BadRowError, ConversationError
-from turnlens.formats.bad_input import DAMAGE, OTHER_LAYOUT, BadRow, TooLargeError, damage_of
+from turnlens.formats.bad_input import DAMAGE, OTHER_LAYOUT, BadRow, TooLargeError, damage_of, missing
 from turnlens.formats.budget import Budget
 from turnlens.formats.conversation_splitting import parts_of
 from turnlens.formats.detection import misread_layout, reads_some
@@ -191,8 +191,7 @@ def _records(chosen: Format, source: Source) -> Iterator[tuple[int, Any]]:
     except _CLEAR_ERRORS:
         raise
     except OTHER_LAYOUT as error:
-        missing = f" (missing: {error})" if isinstance(error, KeyError) else ""
-        problem = f"unexpected layout{missing}; the format {chosen.name!r} expects {chosen.layout}"
+        problem = f"unexpected layout{missing(error)}; the format {chosen.name!r} expects {chosen.layout}"
         raise ConversationError(source.name, problem) from None
 
 
@@ -203,8 +202,7 @@ def _converted(chosen: Format, raw: Any, source: Source) -> dict[str, Any] | Non
         raise
     except OTHER_LAYOUT as error:
         problem = f"found the keys {', '.join(map(str, raw))}" if isinstance(raw, dict) else "unexpected layout"
-        missing = f" (missing: {error})" if isinstance(error, KeyError) else ""
-        raise BadRow(f"{problem}{missing}; the format {chosen.name!r} expects {chosen.layout}") from None
+        raise BadRow(f"{problem}{missing(error)}; the format {chosen.name!r} expects {chosen.layout}") from None
 
 
 class _Progress:

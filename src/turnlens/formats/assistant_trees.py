@@ -235,7 +235,6 @@ CHATGPT = Format(
     name="chatgpt",
     description="ChatGPT data export (conversations.json)",
     layout='conversations {"title", "mapping": {"…": {"message", "parent", "children"}, …}, "current_node"}',
-    records=Source.records,
     convert=_chatgpt,
     matches=_is_chatgpt,
     passed_over=frozenset({"user_profile", "user_instructions", "user_context_message_data"}),
@@ -244,7 +243,6 @@ CLAUDE = Format(
     name="claude",
     description="Claude data export (conversations.json)",
     layout='conversations {"uuid", "name", "chat_messages": [{"sender": "human" or "assistant", "content"}, …]}',
-    records=Source.records,
     convert=_claude,
     matches=lambda head: "chat_messages" in head.keys,
 )
@@ -252,7 +250,6 @@ OPEN_WEBUI = Format(
     name="open_webui",
     description="chats exported from Open WebUI",
     layout='{"id", "title", "chat": {"history": {"currentId", "messages": {…}}}} in each row',
-    records=Source.records,
     convert=_open_webui,
     matches=_is_open_webui,
 )

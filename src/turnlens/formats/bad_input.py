@@ -95,6 +95,11 @@ DAMAGE: dict[type[Exception], str] = {
 }
 
 
+def missing(error: Exception) -> str:
+    """Return the key that a record of another layout lacks, for messages, or an empty text."""
+    return f" (missing: {error})" if isinstance(error, KeyError) else ""
+
+
 def damage_of(error: Exception) -> str:
     """Return the message for users of one of these errors."""
     return next(problem for kind, problem in DAMAGE.items() if isinstance(error, kind))

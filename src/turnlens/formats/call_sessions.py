@@ -17,7 +17,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from turnlens.formats.bad_input import OTHER_LAYOUT, BadRow, parse_record
+from turnlens.formats.bad_input import OTHER_LAYOUT, BadRow, missing, parse_record
 from turnlens.formats.message_layouts import parsed
 from turnlens.formats.source_file import ROWS_OF_A_FILE, Source
 
@@ -78,8 +78,7 @@ def each_call(
 
 
 def _bad(problem: Exception, layout: str) -> BadRow:
-    missing = f" (missing: {problem})" if isinstance(problem, KeyError) else ""
-    return problem if isinstance(problem, BadRow) else BadRow(f"unexpected layout{missing}; expected {layout}")
+    return problem if isinstance(problem, BadRow) else BadRow(f"unexpected layout{missing(problem)}; expected {layout}")
 
 
 def exchange(messages: Messages, answer: dict[str, Any] | None, time: str | None) -> Messages:

@@ -28,12 +28,7 @@ from turnlens.formats.message_times import time_and_order
 from turnlens.formats.model_bodies import joined_stream, request_messages, response_message, token_counts
 from turnlens.formats.source_file import Source
 
-_LOGS = (
-    ("request_body", "response_body"),
-    ("request", "response"),
-    ("input", "output"),
-    ("inputs", "outputs"),
-)
+_LOGS = (("request_body", "response_body"), ("request", "response"), ("input", "output"), ("inputs", "outputs"))
 _ANSWERS = frozenset({"choices", "content", "output", "candidates"})  # in bodies of responses
 _LITELLM = {"messages", "response", "call_type"}
 _SESSIONS = ("session_id", "Helicone-Session-Id", "litellm_session_id", "conversation_id", "thread_id", "trace_id")
@@ -53,19 +48,11 @@ _KNOWN = {*_SESSIONS, *_TIMES, *_STATUSES, *_MODELS, *(name for names in _NUMBER
 _KNOWN |= {"id", "error", "error_str", "feedback_rating", "scores", *_PLACES}
 _FLAT_ASKED = ("messages", "prompt", "query", "question", "input", "user_message", "user_input")
 _FLAT_ANSWERED = (
-    "response",
-    "completion",
-    "answer",
-    "output",
-    "assistant_message",
-    "assistant_response",
-    "bot_response",
+    *("response", "completion", "answer", "output", "assistant_message", "assistant_response", "bot_response"),
 )
 _NOT_FLAT = ("instruction", "request", "chosen")  # of rows to learn from, and of logs that hold bodies
 # The words in names of columns that rows to learn from do not have.
-_OF_A_CALL = re.compile(
-    r"(^|_)(model|latency|tokens|cost|spend|status_code|http_status|duration_ms|response_time)(_|$)"
-)
+_OF_A_CALL = re.compile("(^|_)(model|latency|tokens|cost|spend|status_code|http_status|duration_ms|response_time)(_|$)")
 
 
 def records(source: Source) -> Iterator[tuple[int, Any]]:

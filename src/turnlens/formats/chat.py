@@ -39,13 +39,8 @@ from turnlens.formats.source_file import Source
 
 _ANSWERS = ("response", "completion")
 _PAIRS = (
-    ("prompt", "completion"),
-    ("prompt", "response"),
-    ("prompt", "chosen"),
-    ("input", "preferred_output"),
-    ("instruction", "output"),
-    ("instruction", "response"),
-    ("question", "answer"),
+    *(("prompt", answer) for answer in ("completion", "response", "chosen")),
+    *(("input", "preferred_output"), ("instruction", "output"), ("instruction", "response"), ("question", "answer")),
 )
 _FURTHER_INPUT = ("input", "context")  # what an instruction is about
 # Messages of any layout that `plain_message` knows have one of these, and so has a conversation in a collection.
@@ -207,7 +202,6 @@ PAIRS = Format(
     name="pairs",
     description="prompts and completions, instructions and outputs, questions and answers",
     layout="two columns: " + ", or ".join(" and ".join(pair) for pair in _PAIRS),
-    records=Source.records,
     convert=_pair_conversation,
     matches=lambda head: _pair(head.keys) is not None,
 )

@@ -27,15 +27,7 @@ from turnlens.formats.source_file import Source
 from turnlens.formats.text_encoding import without_mojibake
 
 _KEPT = (
-    "id",
-    "type",
-    "timestamp",
-    "content",
-    "author",
-    "reference",
-    "attachments",
-    "embeds",
-    "stickers",
+    *("id", "type", "timestamp", "content", "author", "reference", "attachments", "embeds", "stickers"),
     "forwardedMessage",
 )
 _META_FILES = ("photos", "videos", "audio_files", "files", "gifs", "sticker", "share", "media")
@@ -186,11 +178,8 @@ def _as_list(value: Any) -> list[Any]:
 def _is_telegram(head: Head) -> bool:
     """One chat, or the file of all chats, whose first keys are known."""
     is_chat = {"id", "type"} <= head.keys and {"date", "type"} <= head.inner.get("messages", frozenset())
-    return (
-        is_chat
-        or {"about", "personal_information"} <= head.keys
-        or {"about", "list"} <= head.inner.get("chats", frozenset())
-    )
+    is_export = {"about", "personal_information"} <= head.keys
+    return is_chat or is_export or {"about", "list"} <= head.inner.get("chats", frozenset())
 
 
 DISCORD = Format(
@@ -213,7 +202,6 @@ META = Format(
     name="messenger",
     description="chats of Messenger and Instagram as Meta exports them (message_1.json)",
     layout='{"participants", "messages": [{"sender_name", "timestamp_ms", "content"}, …]}',
-    records=Source.records,
     convert=_meta,
     matches=lambda head: bool({"sender_name", "senderName"} & head.inner.get("messages", frozenset())),
 )

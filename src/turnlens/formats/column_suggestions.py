@@ -190,34 +190,30 @@ def _records(source: Source) -> Iterator[dict[str, Any]]:
 
 def _fields(records: Records) -> Fields:
     """The values of each field that is no list, by its path; ``None`` where a record lacks it."""
-    flat = [dict(_scalars(record)) for record in records]
+    flat = [
+        {path: value for path, value in _leaves(record) if not isinstance(value, list | dict)} for record in records
+    ]
     return {name: [row.get(name) for row in flat] for name in dict.fromkeys(name for row in flat for name in row)}
-
-
-def _scalars(record: dict[str, Any], prefix: str = "", depth: int = 1) -> Iterator[tuple[str, Any]]:
-    for name, value in record.items():
-        if isinstance(value, dict) and depth < _DEEPEST:
-            yield from _scalars(value, f"{prefix}{name}.", depth + 1)
-        elif not isinstance(value, list | dict) and _as_messages(value) is None:
-            yield f"{prefix}{name}", value
 
 
 def _lists(records: Records) -> dict[str, Records]:
     """The elements of each list of objects, by its path."""
     lists: dict[str, Records] = {}
     for record in records:
-        for path, messages in _message_lists(record):
-            elements = lists.setdefault(path, [])
-            elements += messages[: max(0, _MESSAGES_LOOKED_AT - len(elements))]
+        for path, messages in _leaves(record):
+            if isinstance(messages, list) and _as_messages(messages):
+                elements = lists.setdefault(path, [])
+                elements += messages[: max(0, _MESSAGES_LOOKED_AT - len(elements))]
     return lists
 
 
-def _message_lists(record: dict[str, Any], prefix: str = "", depth: int = 1) -> Iterator[tuple[str, Records]]:
+def _leaves(record: dict[str, Any], prefix: str = "", depth: int = 1) -> Iterator[tuple[str, Any]]:
+    """What is in a record and in objects in it, with lists of objects that are written as JSON as such."""
     for name, value in record.items():
         if isinstance(value, dict) and depth < _DEEPEST:
-            yield from _message_lists(value, f"{prefix}{name}.", depth + 1)
-        elif messages := _as_messages(value):
-            yield f"{prefix}{name}", messages
+            yield from _leaves(value, f"{prefix}{name}.", depth + 1)
+        else:
+            yield f"{prefix}{name}", _as_messages(value) or value
 
 
 def _as_messages(value: Any) -> Records | None:

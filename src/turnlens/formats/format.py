@@ -35,7 +35,7 @@ class Head:
         return next(iter(self.inner.values()), frozenset())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Format:
     """A source format of conversations.
 
@@ -43,7 +43,7 @@ class Format:
         name: Its name for users.
         description: One line for lists of formats.
         layout: The content that a file must have, for error messages.
-        records: From a file to ``(line or row number, raw)`` for every conversation.
+        records: From a file to ``(line or row number, raw)`` for every conversation; by default its records.
         convert: From ``raw`` to ``{"id"?, "messages": [{"role", "content", …}], …labels}``, or to None for a
             conversation without any message. Raises `BadRow` or the ``KeyError``, ``TypeError``, … of a record with an
             unexpected layout.
@@ -62,7 +62,7 @@ class Format:
     name: str
     description: str
     layout: str
-    records: Callable[[Source], Iterator[tuple[int, Any]]]
+    records: Callable[[Source], Iterator[tuple[int, Any]]] = Source.records
     convert: Callable[[Any, Source], dict[str, Any] | None]
     matches: Callable[[Head], bool]
     sidecars: Mapping[str, str] = field(default_factory=dict)

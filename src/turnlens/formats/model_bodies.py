@@ -19,20 +19,12 @@ _PARTS = ("_call", "_call_output", "reasoning")  # how the types of items of Res
 # Where an input or an output that is an object keeps the messages, and else the text.
 _MESSAGES = ("messages", "input", "chat_history", "prompt", "input_messages", "contents", "new_message", "inputs")
 _ASKED = (
-    "question",
-    "query",
-    "input",
-    "prompt",
-    "text",
-    "content",
-    "message",
-    "user_input",
-    "user_message",
-    "value",
+    *("question", "query", "input", "prompt", "text", "content", "message", "user_input", "user_message", "value"),
     "contents",
 )
-_ANSWERS = tuple(
-    ["output", "outputs", "answer", "response", "result", "text", "content", "completion", "output_text", "generation"]
+_ANSWERS = (
+    *("output", "outputs", "answer", "response", "result", "text", "content", "completion", "output_text"),
+    "generation",
 )
 _SYSTEM = ("system", "instructions", "config.system_instruction", "systemInstruction")
 _TOKENS = {  # ours -> OpenAI's, Anthropic's, LangChain's and older names

@@ -157,7 +157,6 @@ WHISPER = Format(
     name="whisper",
     description="transcribed speech with or without speakers (Whisper, WhisperX, whisper.cpp; JSON)",
     layout='{"segments": [{"start", "end", "text", "speaker"}, …]}, or "transcription" of such',
-    records=Source.records,
     convert=_whisper,
     matches=_is_whisper,
 )
