@@ -197,7 +197,7 @@ def _records(chosen: Format, source: Source) -> Iterator[tuple[int, Any]]:
 
 def _converted(chosen: Format, raw: Any, source: Source) -> dict[str, Any] | None:
     try:
-        return chosen.convert(raw, source)
+        return chosen.row(raw, source)
     except _CLEAR_ERRORS:
         raise
     except OTHER_LAYOUT as error:

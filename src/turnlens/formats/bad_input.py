@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
 import os
 import zlib
 from collections.abc import Callable, Iterator
@@ -93,6 +94,11 @@ DAMAGE: dict[type[Exception], str] = {
     gzip.BadGzipFile: "not a gzip file; remove .gz from its name or compress it",
     UnicodeDecodeError: "not UTF-8 text; save the file as UTF-8, or name its encoding",
 }
+
+
+def warn(place: str, problem: str) -> None:
+    """Log what is read in another way than a user may expect."""
+    logging.getLogger("turnlens").warning("%s: %s", place, problem)
 
 
 def missing(error: Exception) -> str:

@@ -139,7 +139,7 @@ def _tried(columns: Columns, records: Records) -> tuple[dict[str, Any] | None, b
         try:
             for _, raw in chosen.records(source):
                 try:
-                    rows.append(chosen.convert(raw, source))
+                    rows.append(chosen.row(raw, source))
                 except BadRow as problem:
                     bad.append(str(problem))
         except ConversationError as error:

@@ -128,7 +128,7 @@ def reads_some(source: Source, chosen: Format, most: int = _ROWS_LOOKED_AT) -> b
     try:
         for _, raw in islice(chosen.records(looked_at), most):
             with suppress(*OTHER_LAYOUT):
-                row = chosen.convert(raw, looked_at)
+                row = chosen.row(raw, looked_at)
                 if row is None or RowChecker().check(row, source.stem):
                     return True
     except TooLargeError:  # a long table, of which few rows are bad

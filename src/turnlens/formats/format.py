@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from turnlens.formats.bad_input import BadRow
 from turnlens.formats.source_file import Source
 
 
@@ -68,3 +69,9 @@ class Format:
     sidecars: Mapping[str, str] = field(default_factory=dict)
     passed_over: frozenset[str] = frozenset()
     spans_files: bool = False
+
+    def row(self, raw: Any, source: Source) -> dict[str, Any] | None:
+        """Convert what `records` gave, or raise the `BadRow` that stands in its place."""
+        if isinstance(raw, BadRow):
+            raise raw
+        return self.convert(raw, source)

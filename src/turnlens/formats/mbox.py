@@ -16,11 +16,14 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
 from email.header import decode_header
 from email.message import EmailMessage
 from email.parser import BytesParser
 from email.policy import EmailPolicy
 from email.utils import parseaddr, parsedate_to_datetime
+from math import inf
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from turnlens.formats.bad_input import BadRow
@@ -149,10 +152,16 @@ def _header(mail: EmailMessage, name: str) -> str:
 
 
 def _time(mail: EmailMessage) -> float:
-    try:
-        return parsedate_to_datetime(_header(mail, "Date")).timestamp()
-    except (ValueError, TypeError, IndexError, OverflowError, OSError):
-        return float("inf")
+    date = _date(mail)
+    with suppress(ValueError, OverflowError, OSError):
+        return date.timestamp() if date is not None else inf
+    return inf
+
+
+def _date(mail: EmailMessage) -> datetime | None:
+    with suppress(ValueError, TypeError, IndexError, OverflowError):
+        return parsedate_to_datetime(_header(mail, "Date"))
+    return None
 
 
 def _threads(mails: Iterator[Mail]) -> Iterator[tuple[int, list[Mail]]]:
@@ -192,7 +201,7 @@ def _message(mail: EmailMessage, is_first: bool) -> dict[str, Any]:
         "role": name or address,
         "content": text if is_first else without_quoted_mail(text),
         "address": address or None,
-        "time": _iso(mail),
+        "time": date.isoformat() if (date := _date(mail)) is not None else None,
         "message_id": "".join(_ids(mail, "Message-ID")[:1]) or None,
         "reply_to": "".join(answers[:1]) or None,
         "attachments": files or None,
@@ -204,13 +213,6 @@ def _sender(mail: EmailMessage) -> tuple[str, str]:
         return parseaddr(_header(mail, "From"))
     except RecursionError:  # of a hundred brackets
         return "", ""
-
-
-def _iso(mail: EmailMessage) -> str | None:
-    try:
-        return parsedate_to_datetime(_header(mail, "Date")).isoformat()
-    except (ValueError, TypeError, IndexError):
-        return None
 
 
 def _text(mail: EmailMessage) -> tuple[str, list[str]]:

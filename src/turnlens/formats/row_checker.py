@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 from typing import Any
 
-from turnlens.formats.bad_input import BadRow
+from turnlens.formats.bad_input import BadRow, warn
 from turnlens.formats.budget import CELL, LABEL
 
 _KINDS: dict[type, str] = {str: "text", int: "a number", float: "a number", bool: "true or false", list: "a list"}
@@ -31,8 +30,7 @@ class RowChecker:
         """Log how many characters of a file were replaced, if any were."""
         if self.replaced:
             problem = "not UTF-8, or half of a pair of surrogates; read as U+FFFD"
-            log = logging.getLogger("turnlens")
-            log.warning("%s: %s characters are %s", place, f"{self.replaced:,}", problem)
+            warn(place, f"{self.replaced:,} characters are {problem}")
         self.replaced = 0
 
     def check(self, row: dict[str, Any], default_id: str) -> dict[str, Any]:

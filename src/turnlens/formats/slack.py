@@ -80,10 +80,8 @@ def _members(file: Path) -> Iterator[tuple[str, str]]:
         yield member["id"], shown or member.get("name") or member["id"]
 
 
-def convert(raw: Thread | BadRow, source: Source) -> dict[str, Any]:
+def convert(raw: Thread, source: Source) -> dict[str, Any]:
     """Names and texts as Slack shows them."""
-    if isinstance(raw, BadRow):
-        raise raw
     channel = source.path.name if source.path.is_dir() else source.path.absolute().parent.name
     messages = [_message(parse_record(message), raw.names) for message in raw.messages]
     return {"id": f"{channel}/{raw.name}", "messages": messages, "channel": channel}

@@ -6,7 +6,6 @@ import csv
 import gzip
 import io
 import json
-import logging
 import re
 import shutil
 import tempfile
@@ -19,7 +18,7 @@ from typing import Any, BinaryIO, TextIO, TypeVar, cast
 
 from turnlens._utils.text_values import with_formula
 from turnlens.errors import ConversationError
-from turnlens.formats.bad_input import BadRow, TooLargeError, limited_lines, line_limit, parse_text
+from turnlens.formats.bad_input import BadRow, TooLargeError, limited_lines, line_limit, parse_text, warn
 from turnlens.formats.budget import COLUMN, Budget
 from turnlens.formats.folders import readable_path, size_of
 from turnlens.formats.json_stream import JsonText
@@ -228,8 +227,7 @@ class Source:
                 waiting.clear()
             yield number, _named(header, row)
         if waiting:
-            log = logging.getLogger("turnlens")
-            log.warning("%s: left out what stands below the table", self.place(waiting[0][0]))
+            warn(self.place(waiting[0][0]), "left out what stands below the table")
 
     def excel_cells(self) -> Iterator[tuple[int, list[str]]]:
         """Rows of a workbook, header first."""
@@ -258,18 +256,15 @@ class Source:
 
     def json_values(self) -> Iterator[tuple[int, Any]]:
         """The values of a JSON array, or of one or more JSON values in a row, one at a time."""
-        with self.open_json() as text:
-            yield from self._numbered(JsonText(text).values())
+        return self._of_json(JsonText.values)
 
     def json_members(self, depth: int) -> Iterator[tuple[int, tuple[tuple[str, ...], Any]]]:
         """``(keys, value)`` for every value ``depth`` objects deep in a JSON object, as `JsonText.members` gives it."""
-        with self.open_json() as text:
-            yield from self._numbered(JsonText(text).members(depth))
+        return self._of_json(lambda text: text.members(depth))
 
     def object_items(self) -> Iterator[tuple[int, tuple[str, Any]]]:
         """``(key, item)`` for what is in the one JSON object of the file, as `JsonText.object_items` gives it."""
-        with self.open_json() as text:
-            yield from self._numbered(JsonText(text).object_items())
+        return self._of_json(JsonText.object_items)
 
     def array_records(self, key: str) -> Iterator[tuple[int, Any]]:
         """The items of the array under ``key`` of the one JSON object of the file."""
@@ -280,11 +275,12 @@ class Source:
         for number, (keys, record) in self.json_members(1):
             yield number, {**record, "id": keys[0]} if keys and isinstance(record, dict) else record
 
-    def _numbered(self, values: Iterator[_T]) -> Iterator[tuple[int, _T]]:
+    def _of_json(self, read: Callable[[JsonText], Iterator[_T]]) -> Iterator[tuple[int, _T]]:
         number = 0
         try:
-            for number, value in enumerate(values, start=1):
-                yield number, value
+            with self.open_json() as text:
+                for number, value in enumerate(read(JsonText(text)), start=1):
+                    yield number, value
         except (json.JSONDecodeError, RecursionError) as error:
             raise ConversationError(self.place(number + 1), f"malformed JSON ({error}); repair the file") from None
         except TooLargeError as error:

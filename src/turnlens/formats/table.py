@@ -21,7 +21,6 @@ text=body,time=at``. The list may also be JSON in the cell of a table; all else 
 from __future__ import annotations
 
 import json
-import logging
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -33,7 +32,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from turnlens.errors import ConversationError
-from turnlens.formats.bad_input import BadRow, parse_record
+from turnlens.formats.bad_input import BadRow, parse_record, warn
 from turnlens.formats.budget import RECORD
 from turnlens.formats.column_names import plain_name
 from turnlens.formats.columns import NO_COLUMNS, Columns, check_present, columns_known, find_columns, value_at, without
@@ -53,6 +52,10 @@ _OF_NOTES = dict.fromkeys(("public", "is_public"), _NO) | dict.fromkeys(
 
 
 _ROUNDED = re.compile(r"\d([.,]\d+)?E\+\d+", re.IGNORECASE)
+_ROUNDED_IDS = (
+    "ids in {!r} such as {}: a spreadsheet rounded them, so that different conversations have one id; export the table "
+    "anew from where it was made, and do not save it in a spreadsheet, or only with this column as text"
+)
 
 
 class Group(NamedTuple):
@@ -87,8 +90,10 @@ def records(source: Source, chosen: Columns = NO_COLUMNS) -> Iterator[tuple[int,
                 rounded = conversation
         if columns is None:
             return
-        _report_rounded(source, columns, rounded)
-        _report_unclear_dates(source, dates)
+        if rounded is not None:
+            warn(source.name, _ROUNDED_IDS.format(columns.conversation, rounded))
+        if dates.is_unclear:
+            warn(source.name, f"dates such as {dates.example} are read as month, day, year; write 2024-05-31")
         message_labels = frozenset().union(*(_changing(rows) for _, rows in _groups(database)))
         for conversation, rows in _groups(database):
             yield rows[0].number, Group(conversation, columns, dates, message_labels, rows)
@@ -134,23 +139,6 @@ def _messages(
     return str(conversation), messages
 
 
-def _report_unclear_dates(source: Source, dates: DateOrder) -> None:
-    if dates.is_unclear:
-        log = logging.getLogger("turnlens")
-        log.warning("%s: dates such as %s are read as month, day, year; write 2024-05-31", source.name, dates.example)
-
-
-def _report_rounded(source: Source, columns: Columns, example: str | int | None) -> None:
-    if example is not None:
-        problem = "a spreadsheet rounded them, so that different conversations have one id; export the table anew from"
-        log = logging.getLogger("turnlens")
-        log.warning(
-            "%s: ids in %r such as %s: %s where it was made, and do not save it in a spreadsheet, or only with this "
-            "column as text",
-            *(source.name, columns.conversation, example, problem),
-        )
-
-
 def _groups(database: sqlite3.Connection) -> Iterator[tuple[str | int, list[RawMessage]]]:
     """The rows of each conversation, conversations in the order of their first rows."""
     query = (
@@ -174,13 +162,11 @@ def _of_notes(names: frozenset[str]) -> dict[str, frozenset[str]]:
     return {name: _OF_NOTES[plain] for name in names if (plain := plain_name(name)) in _OF_NOTES}
 
 
-def convert(raw: Group | BadRow, source: Source) -> dict[str, Any] | None:
+def convert(raw: Group, source: Source) -> dict[str, Any] | None:
     """Sort the messages by the time column, and divide the labels between them and the conversation.
 
     Returns None for a row that is its own conversation but has no text, such as a question without an answer.
     """
-    if isinstance(raw, BadRow):
-        raise raw
     of_messages = raw.message_labels
     labels = {name: value for name, value in raw.rows[0].labels.items() if name not in of_messages}
     rows = [

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import codecs
 import io
-import logging
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, BinaryIO, cast
+
+from turnlens.formats.bad_input import warn
 
 UTF8 = "utf-8"
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -137,8 +138,7 @@ def without_mojibake(text: Any) -> Any:
 
 def report(place: str, encoding: str) -> None:
     """Report which encoding was chosen."""
-    log = logging.getLogger("turnlens")
-    log.warning("%s: not UTF-8; read as %s. If letters are wrong, name the encoding (--encoding)", place, encoding)
+    warn(place, f"not UTF-8; read as {encoding}. If letters are wrong, name the encoding (--encoding)")
 
 
 @lru_cache

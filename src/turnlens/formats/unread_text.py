@@ -6,7 +6,6 @@ from it is in any message or label of the file.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
@@ -14,7 +13,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
-from turnlens.formats.bad_input import BadRow, parse_value
+from turnlens.formats.bad_input import BadRow, parse_value, warn
 from turnlens.formats.text_encoding import without_mojibake
 
 _SCRIPT_WITHOUT_BLANKS = re.compile(r"[\u3040-\ud7ff]{6}")
@@ -74,9 +73,7 @@ class UnreadText:
     def report(self, place: str, told: Callable[[str], str] = str) -> None:
         """Log a line for each field, if there are any, with its name as ``told``."""
         for field, count in self.fields().items():
-            log = logging.getLogger("turnlens")
-            problem = f"{count:,} messages without text hold text in `{told(field)}`, which is not read"
-            log.warning("%s: %s", place, problem)
+            warn(place, f"{count:,} messages without text hold text in `{told(field)}`, which is not read")
 
 
 def _messages(value: Any) -> Iterator[dict[str, Any]]:

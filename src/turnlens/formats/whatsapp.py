@@ -15,14 +15,13 @@ Sources: https://faq.whatsapp.com/1180414079177245 (exporting a chat); the layou
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
-from turnlens.formats.bad_input import BadRow
+from turnlens.formats.bad_input import BadRow, warn
 from turnlens.formats.format import Format, Head
 from turnlens.formats.source_file import Source
 
@@ -68,15 +67,12 @@ def records(source: Source) -> Iterator[tuple[int, list[Entry] | BadRow]]:
         yield entries[0].number, entries
 
 
-def convert(raw: list[Entry] | BadRow, source: Source) -> dict[str, Any]:
+def convert(raw: list[Entry], source: Source) -> dict[str, Any]:
     """A message for every line with a time."""
-    if isinstance(raw, BadRow):
-        raise raw
     dates = [(int(entry.stamp["a"]), int(entry.stamp["b"]), int(entry.stamp["c"])) for entry in raw]
     order, is_sure = date_order(dates)
     if not is_sure:
-        problem = "the dates could be read as day/month or as month/day"
-        logging.getLogger("turnlens").warning("%s: %s; assumed %s", source.name, problem, order)
+        warn(source.name, f"the dates could be read as day/month or as month/day; assumed {order}")
     messages = [
         {**_message("\n".join(entry.lines)), "time": _time(entry, date, order)} for entry, date in zip(raw, dates)
     ]

@@ -5,7 +5,6 @@ Cells that are merged downwards all hold what the first of them shows, and title
 
 from __future__ import annotations
 
-import logging
 import re
 import warnings
 import zipfile
@@ -19,7 +18,7 @@ from xml.parsers import expat
 
 from turnlens._compat import worksheet_part
 from turnlens.errors import ConversationError
-from turnlens.formats.bad_input import TooLargeError
+from turnlens.formats.bad_input import TooLargeError, warn
 from turnlens.formats.budget import CELL, ELEMENT, FILE, ROW, Budget
 
 _MOST_ELEMENTS = 200_000  # of XML in a row or string, for which the library takes a kilobyte each; 16,384 columns fit
@@ -68,10 +67,7 @@ def excel_cells(file: BinaryIO, place: str, budget: Budget) -> Iterator[tuple[in
         ]
         if len(filled) > 1:
             further = ", ".join(repr(title) for title, _ in filled[1:])
-            log = logging.getLogger("turnlens")
-            log.warning(
-                "%s: read the sheet %r; not read: %s, save them as separate files", place, filled[0][0], further
-            )
+            warn(place, f"read the sheet {filled[0][0]!r}; not read: {further}, save them as separate files")
         for _, rows in filled[:1]:
             yield from _as_text(rows, budget)
     except (TooLargeError, ConversationError):
