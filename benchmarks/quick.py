@@ -43,7 +43,7 @@ class _Quick(argparse.Action):
         datasets.config.HF_DATASETS_CACHE = scratch()  # nothing of the tiny encoder is kept for the user, or read
         place_of, tiny = loading._place_of, tiny_encoder()
         published = (None, folders.DEFAULT_ENCODER, folders.BASE_ENCODER)
-        loading._place_of = lambda name: (str(tiny), False) if name in published else place_of(name)
+        loading._place_of = lambda name: str(tiny) if name in published else place_of(name)
         found = {name: value() if callable(value) else value for name, value in self.const.items()}
         parser.set_defaults(**found)  # positional arguments take their default afterwards
         for name, value in {**found, "quick": True}.items():
