@@ -222,18 +222,10 @@ def test_a_damaged_store_is_told_by_every_command(store, tmp_path) -> None:
 
 
 def test_replies_from_a_store(store, talks, tiny_encoder_path, tmp_path) -> None:
-    options = (
-        "--store",
-        store,
-        "--conversation",
-        talks,
-        "--where",
-        "role = 'bot'",
-        "--output",
-        tmp_path / "ranked.json",
-    )
+    ranked = tmp_path / "ranked.json"
+    options = ("--store", store, "--conversation", talks, "--where", "role = 'bot'", "--output", ranked)
     assert "which" in succeed("reply", tiny_encoder_path, *options)
-    assert [row["message"] for row in json.loads((tmp_path / "ranked.json").read_text())] == ["which"]
+    assert [row["message"] for row in json.loads(ranked.read_text())] == ["which"]
     assert "either --candidates or --store, got neither" in run("reply", "m", "--conversation", talks).output
 
 

@@ -43,18 +43,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def test_the_best_step_on_the_validation_set_is_written(chats, dev, tiny_encoder_path, tmp_path) -> None:
-    steps = (
-        "--method",
-        "dialogue-cse",
-        "--max-steps",
-        4,
-        "--set",
-        "batch_size=4",
-        "--set",
-        "checkpoint_steps=2",
-        "--set",
-        "learning_rate=0.01",
-    )
+    short = set_options(batch_size=4, checkpoint_steps=2, learning_rate=0.01)
+    steps = ("--method", "dialogue-cse", "--max-steps", 4, *short)
     choose = set_options(validation=dev, task="semantic-retrieval", max_queries=20)
     succeed("train", chats, "--encoder", tiny_encoder_path, *steps, *choose, "--output", tmp_path / "model")
     record = json.loads((tmp_path / "model" / "training.json").read_text())["evaluations"]
@@ -76,9 +66,8 @@ def test_the_best_step_on_the_validation_set_is_written(chats, dev, tiny_encoder
     ],
 )
 def test_the_task_follows_from_what_the_method_embeds(method, task, chats, dev, asked, tmp_path) -> None:
-    succeed(
-        "train", chats, "--method", method, "--seed", 3, *set_options(validation=dev), "--output", tmp_path / "model"
-    )
+    options = ("--method", method, "--seed", 3, *set_options(validation=dev))
+    succeed("train", chats, *options, "--output", tmp_path / "model")
     assert asked["validation"] == ((task, dev), {"seed": 3})
     (conversations,), named = asked["training"]
     assert len(conversations) == 30

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -66,19 +67,10 @@ def test_the_stock_trainer_keeps_the_best_step(task: str, tiny_encoder, corpus, 
 
 def test_figures_are_those_of_the_task_as_flat_floats(tiny_encoder, corpus) -> None:
     for task in ("semantic-retrieval", "semantic-relatedness", "alignment-uniformity", "domain-categorization"):
-        evaluator = TaskEvaluator(
-            task, corpus, max_queries=15, conversation_label="domain", pooling="interlocutor", seed=2
-        )
+        how: dict[str, Any] = {"max_queries": 15, "conversation_label": "domain", "pooling": "interlocutor", "seed": 2}
+        evaluator = TaskEvaluator(task, corpus, **how)
         vectors = evaluator(tiny_encoder)
-        (expected,) = evaluate(
-            corpus,
-            encoder=tiny_encoder,
-            tasks=task,
-            max_queries=15,
-            conversation_label="domain",
-            pooling="interlocutor",
-            seed=2,
-        ).values()
+        (expected,) = evaluate(corpus, encoder=tiny_encoder, tasks=task, **how).values()
         assert all(type(value) is float for value in vectors.values())
         assert evaluator.primary_metric in vectors
         for name, value in vectors.items():

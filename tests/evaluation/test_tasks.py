@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,13 +19,15 @@ def by_characters(texts: list[str]) -> np.ndarray:
     return HashingVectorizer(analyzer="char", ngram_range=(1, 2), n_features=256).transform(texts).toarray()
 
 
+def by_task(data: object, tasks: str | list[str] = "semantic-retrieval", **how: Any) -> dict[str, dict[str, Any]]:
+    return evaluate(data, encoder=by_characters, tasks=tasks, **how)  # type: ignore[arg-type]
+
+
 @pytest.fixture
 def released(tmp_path: Path) -> Path:
     folder = tmp_path / "released"
     folder.mkdir()
-    (folder / "select.txt").write_text(
-        "0\tred taxi\t\t1\t2\n1\tblue taxi\t\t0\t2\n2\tred wine\t\t\t0\n", encoding="utf-8"
-    )
+    (folder / "select.txt").write_text("0\tred taxi\t\t1\t2\n1\tblue taxi\t\t0\t2\n2\tred wine\t\t\t0\n")
     (folder / "sts.txt").write_text("5\ta taxi\ta cab\n1\ta taxi\tred wine\n3\ttea\twine\n", encoding="utf-8")
     return folder
 
@@ -39,44 +42,39 @@ def rows() -> list[dict[str, object]]:
 
 
 def test_a_folder_serves_both_tasks(released: Path) -> None:
-    result = evaluate(released, encoder=by_characters, tasks=["semantic-retrieval", "dialogue_sts"])
+    result = by_task(released, ["semantic-retrieval", "dialogue_sts"])
     assert list(result) == ["semantic_retrieval", "dialogue_sts"]
     assert json.loads(json.dumps(result)) == result
     assert result["semantic_retrieval"]["queries"] == 2 and result["semantic_retrieval"]["dropped"] == 1
     assert result["dialogue_sts"]["pairs"] == 3
-    assert result == evaluate(str(released), encoder=by_characters, tasks=["semantic_retrieval", "dialogue-sts"])
+    assert result == by_task(str(released), ["semantic_retrieval", "dialogue-sts"])
 
 
 def test_the_main_metric_is_reported_with_an_interval(released: Path) -> None:
     tasks = [TASKS[name] for name in ("semantic-retrieval", "dialogue-sts")]
-    result = evaluate(released, encoder=by_characters, tasks=[task.name for task in tasks])
+    result = by_task(released, [task.name for task in tasks])
     for task in tasks:
         figures = result[task.key]
-        low, high = figures[f"{task.metric}_interval"]  # type: ignore[misc]
+        low, high = figures[f"{task.metric}_interval"]
         assert low <= figures[task.metric] <= high
         assert task.description and task.citation.startswith(("@", "https://"))
 
 
 def test_single_files(released: Path) -> None:
-    assert (
-        "map"
-        in evaluate(released / "select.txt", encoder=by_characters, tasks="semantic-retrieval")["semantic_retrieval"]
-    )
-    assert "spearman" in evaluate(released / "sts.txt", encoder=by_characters, tasks="dialogue-sts")["dialogue_sts"]
+    assert "map" in by_task(released / "select.txt")["semantic_retrieval"]
+    assert "spearman" in by_task(released / "sts.txt", "dialogue-sts")["dialogue_sts"]
     annotated = (released / "sts.txt").rename(released / "annotated.tsv")
-    assert evaluate(annotated, encoder=by_characters, tasks="dialogue-sts")["dialogue_sts"]["pairs"] == 3
+    assert by_task(annotated, "dialogue-sts")["dialogue_sts"]["pairs"] == 3
 
 
 def test_a_dataset_and_a_file_of_conversations(tmp_path: Path, rows: list[dict[str, object]]) -> None:
-    from_dataset = evaluate(Dataset.from_list(rows), encoder=by_characters, tasks="semantic-retrieval")
+    from_dataset = by_task(Dataset.from_list(rows))
     path = tmp_path / "chats.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    assert evaluate(path, encoder=by_characters, tasks="semantic-retrieval") == from_dataset
+    assert by_task(path) == from_dataset
     assert from_dataset["semantic_retrieval"]["queries"] == 5
-    limited = evaluate(path, encoder=by_characters, tasks="semantic-retrieval", max_queries=2, seed=1)[
-        "semantic_retrieval"
-    ]
-    assert int(limited["queries"]) + int(limited["dropped"]) == 2  # type: ignore[call-overload]
+    limited = by_task(path, max_queries=2, seed=1)["semantic_retrieval"]
+    assert limited["queries"] + limited["dropped"] == 2
 
 
 def test_a_task_is_loaded_once_for_several_encoders(rows: list[dict[str, object]]) -> None:
@@ -90,24 +88,20 @@ def test_a_task_is_loaded_once_for_several_encoders(rows: list[dict[str, object]
 def test_similar_file_names_are_no_released_files(tmp_path: Path, rows: list[dict[str, object]]) -> None:
     messages = tmp_path / "requests.txt"
     messages.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    assert evaluate(messages, encoder=by_characters, tasks="semantic-retrieval") == evaluate(
-        rows, encoder=by_characters, tasks="semantic-retrieval"
-    )
+    assert by_task(messages) == by_task(rows)
 
 
 def test_another_label(rows: list[dict[str, object]]) -> None:
     renamed = json.loads(json.dumps(rows).replace('"intent"', '"act"'))
     with pytest.raises(ConversationError, match="no message carries the label 'intent'"):
-        evaluate(renamed, encoder=by_characters, tasks="semantic-retrieval")
-    assert evaluate(renamed, encoder=by_characters, tasks="semantic-retrieval", label="act") == evaluate(
-        rows, encoder=by_characters, tasks="semantic-retrieval"
-    )
+        by_task(renamed)
+    assert by_task(renamed, label="act") == by_task(rows)
 
 
 def test_data_that_does_not_serve_the_task(released: Path, tmp_path: Path, rows: list[dict[str, object]]) -> None:
     def refused(data: object, task: str, message: str) -> None:
         with pytest.raises(ConversationError, match=message):
-            evaluate(data, encoder=by_characters, tasks=task)  # type: ignore[arg-type]
+            by_task(data, task)
 
     refused(rows, "dialogue-sts", "cannot be built from conversations, it needs annotated data: a file sts.txt")
     refused(tmp_path, "dialogue-sts", "needs annotated data")
@@ -123,14 +117,14 @@ def test_data_that_does_not_serve_the_task(released: Path, tmp_path: Path, rows:
 
 def test_missing_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"select\.txt"):
-        evaluate(tmp_path / "select.txt", encoder=by_characters, tasks="semantic-retrieval")
+        by_task(tmp_path / "select.txt")
     with pytest.raises((FileNotFoundError, ConversationError), match="nowhere"):
-        evaluate(tmp_path / "nowhere.jsonl", encoder=by_characters, tasks="semantic-retrieval")
+        by_task(tmp_path / "nowhere.jsonl")
 
 
 def test_unknown_and_no_tasks(rows: list[dict[str, object]]) -> None:
     known = "semantic-retrieval, intent-discovery, semantic-retrieval-with-history, conversation-retrieval"
     with pytest.raises(ValueError, match=f"unknown task 'retrieval' .*: expected one of {known}"):
-        evaluate(rows, encoder=by_characters, tasks=["semantic-retrieval", "retrieval"])
+        by_task(rows, ["semantic-retrieval", "retrieval"])
     with pytest.raises(ValueError, match=f"no task given: expected one or more of {known}"):
-        evaluate(rows, encoder=by_characters, tasks=[])
+        by_task(rows, [])

@@ -122,10 +122,10 @@ def sentences(texts: list[str], labels: list[int]) -> list[str]:
 
 
 def test_sentences_are_clauses_without_greetings_and_values() -> None:
-    texts = [f"Hi, I want to book a bus to city{chr(97 + number)}." for number in range(19)] + [
-        "Hi, I want to book a bus."
+    texts = [
+        f"Hi, I want to book a bus{where}." for where in ("", *(f" to city{sign}" for sign in "abcdefghijklmnopqrs"))
     ]
-    others = [f"Hi, is my parcel {number} late?" for number in range(19)] + ["Hi, is my parcel late?"]
+    others = [f"Hi, is my parcel{number} late?" for number in ("", *(f" {number}" for number in range(19)))]
     assert sentences(texts + others, [0] * 20 + [1] * 20) == ["I want to book a bus.", "Is my parcel late?"]
 
 
@@ -164,10 +164,7 @@ def test_a_greeting_names_the_group_of_greetings() -> None:
 
 
 def test_names_are_whole_sentences_without_handles_and_signatures() -> None:
-    own = [f"@AcmeHelp Thanks for reaching to Acme on {where} ^JS" for where in ["here"] * 20] + [
-        "Thanks",
-        "thanks!",
-    ] * 9
+    own = ["@AcmeHelp Thanks for reaching to Acme on here ^JS"] * 20 + ["Thanks", "thanks!"] * 9
     others = ["where is my bag"] * 9
     texts = [without_placeholders(text) for text in own + others]
     assert sentences(texts, [0] * 38 + [1] * 9)[0] == "Thanks for reaching to Acme on here"

@@ -23,6 +23,7 @@ from turnlens.training.run import Run, TrainingState
 from turnlens.training.steps import EmbedMessages, FitProjection, Learn, LearnTaskVector, SelectInterpolation
 
 RECIPE = Complete(batch_size=64, max_steps=3, learning_rate=1e-3)
+CHANCE = np.broadcast_to([9.0] + 9 * [-0.5], (10, 10))  # a gain by one conversation, or draw, of ten
 SETTINGS = {"batch_size": 64, "max_steps": 3, "checkpoint_steps": 2}
 
 
@@ -53,18 +54,6 @@ def before_choice(corpus: Dataset, tiny_encoder_path: Path) -> tuple[TrainingSta
     raise AssertionError("nothing is chosen")
 
 
-def chosen(state: TrainingState, choose: SelectInterpolation) -> TrainingState:
-    """The state after a choice, of which the one before it knows nothing."""
-    state = dataclasses.replace(
-        state,
-        encoder=copy.deepcopy(state.encoder),
-        record=dict(state.record),
-        vectors=dict(state.vectors),
-        task_vectors=dict(state.task_vectors),
-    )
-    return Run(None).once(choose, state)
-
-
 def load(path: Path) -> turnlens.ConversationEncoder:
     return turnlens.load_encoder(path, device="cpu")
 
@@ -84,11 +73,8 @@ def test_the_default_gives_encoder_head_centre_and_figures(whole: Path, corpus: 
     trained = turnlens.load_encoder(whole)
     assert trained.reply_head is not None and set(trained.centre) == {"mean", "messages"}
     record = json.loads((whole / "training.json").read_text())
-    assert (
-        record["kept"] == 50
-        and record["left_out"] == {"held out": 10}
-        and set(record["learned"]) <= {"answers", "context"}
-    )
+    assert record["kept"] == 50 and record["left_out"] == {"held out": 10}
+    assert set(record["learned"]) <= {"answers", "context"}
     for figure in record["held_out"]["figures"].values():
         low, high = figure["difference_interval"]
         assert low <= figure["difference"] <= high
@@ -104,14 +90,17 @@ def test_what_is_learned_apart_shares_temperature_and_length(tiny_encoder, corpu
     assert [(part.temperature, part.max_length, part.max_steps) for part in apart] == [(0.2, 32, 3)] * 2
 
 
-@pytest.fixture
-def judged(
-    before_choice: tuple[TrainingState, SelectInterpolation], monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., None]:
-    """Makes the stability of groups (draws, conversations) that of each share, in their order, and that of before."""
-    state, _ = before_choice
+Choose = Callable[..., TrainingState]
 
-    def judge(of_shares: Sequence[np.ndarray], next_message: np.ndarray, of_before: float = 0) -> None:
+
+@pytest.fixture
+def choose(before_choice: tuple[TrainingState, SelectInterpolation], monkeypatch: pytest.MonkeyPatch) -> Choose:
+    """Chooses where the stability of groups (draws, conversations) is that of each share, in order, and of before."""
+    state, step = before_choice
+
+    def choose(
+        of_shares: Sequence[np.ndarray], next_message: np.ndarray, of_before: float = 0, **how: bool
+    ) -> TrainingState:
         values, known = iter(of_shares), {}
 
         def stability(self: HeldOut, vectors: np.ndarray) -> np.ndarray:
@@ -126,20 +115,22 @@ def judged(
 
         monkeypatch.setattr(HeldOut, "stability", stability)
         monkeypatch.setattr(HeldOut, "next_message", ranks)
+        copies = {name: dict(getattr(state, name)) for name in ("record", "vectors", "task_vectors")}
+        own = dataclasses.replace(state, encoder=copy.deepcopy(state.encoder), **copies)
+        return Run(None).once(dataclasses.replace(step, **how), own)
 
-    return judge
+    return choose
 
 
 @pytest.mark.parametrize("best", range(4))
 def test_the_best_shares_on_held_out_conversations_win(
-    best: int, before_choice: tuple[TrainingState, SelectInterpolation], judged: Callable[..., None]
+    best: int, before_choice: tuple[TrainingState, SelectInterpolation], choose: Choose
 ) -> None:
-    state, choose = before_choice
+    state, step = before_choice
     start, learned = weights_of(state.initial), state.task_vectors
-    judged([np.full((10, 10), float(number == best)) for number in range(4)], np.zeros(10))
-    after = chosen(state, choose)
+    after = choose([np.full((10, 10), float(number == best)) for number in range(4)], np.zeros(10))
     record = after.record["learned"]
-    assert record == choose.shares[best] and set(learned) == {"answers", "context"}
+    assert record == step.shares[best] and set(learned) == {"answers", "context"}
     assert same(state.initial, start) and not same(after.encoder, start)
     for name, weight in after.encoder.state_dict().items():
         added = [share * learned[step][name] for step, share in record.items() if name in learned[step]]
@@ -147,33 +138,21 @@ def test_the_best_shares_on_held_out_conversations_win(
 
 
 @pytest.mark.parametrize("keep", [False, True])
-def test_losses_are_kept_only_with_keep_anyway(
-    keep: bool, before_choice: tuple[TrainingState, SelectInterpolation], judged: Callable[..., None]
-) -> None:
-    state, choose = before_choice
-    judged([np.zeros((10, 10))] * 4, np.ones(10), of_before=1)
-    after = chosen(state, dataclasses.replace(choose, keep_anyway=keep))
-    assert same(after.encoder, weights_of(state.initial)) is not keep
+def test_losses_are_kept_only_with_keep_anyway(keep: bool, choose: Choose) -> None:
+    after = choose([np.zeros((10, 10))] * 4, np.ones(10), of_before=1, keep_anyway=keep)
+    assert same(after.encoder, weights_of(after.initial)) is not keep
 
 
 @pytest.mark.parametrize("by", ["conversations", "draws"])
-def test_a_gain_that_may_be_chance_is_not_kept(
-    by: str, before_choice: tuple[TrainingState, SelectInterpolation], judged: Callable[..., None]
-) -> None:
-    state, choose = before_choice
-    gain = np.broadcast_to([9.0] + 9 * [-0.5], (10, 10))
-    judged([gain if by == "conversations" else gain.T] * 4, np.zeros(10))
-    assert same(chosen(state, choose).encoder, weights_of(state.initial))
+def test_a_gain_that_may_be_chance_is_not_kept(by: str, choose: Choose) -> None:
+    after = choose([CHANCE if by == "conversations" else CHANCE.T] * 4, np.zeros(10))
+    assert same(after.encoder, weights_of(after.initial))
 
 
 @pytest.mark.parametrize("two_sides", [False, True])
-def test_next_messages_are_enough_where_somebody_else_says_them(
-    two_sides: bool, before_choice: tuple[TrainingState, SelectInterpolation], judged: Callable[..., None]
-) -> None:
-    state, choose = before_choice
-    judged([np.broadcast_to([9.0] + 9 * [-0.5], (10, 10))] * 4, np.ones(10))
-    after = chosen(state, dataclasses.replace(choose, two_sides=two_sides))
-    assert same(after.encoder, weights_of(state.initial)) is not two_sides
+def test_next_messages_are_enough_where_somebody_else_says_them(two_sides: bool, choose: Choose) -> None:
+    after = choose([CHANCE] * 4, np.ones(10), two_sides=two_sides)
+    assert same(after.encoder, weights_of(after.initial)) is not two_sides
 
 
 @pytest.mark.slow

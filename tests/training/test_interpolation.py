@@ -17,18 +17,12 @@ def moved(path, by: float) -> SentenceTransformer:
     return encoder
 
 
-def test_the_average_of_two_trainings(tiny_encoder, tiny_encoder_path) -> None:
+@pytest.mark.parametrize(("scale", "by"), [({}, 0.25), ({"scale": 1.0}, 0.5)])
+def test_two_trainings_are_averaged_or_added(tiny_encoder, tiny_encoder_path, scale: dict, by: float) -> None:
     start = {name: weight.clone() for name, weight in tiny_encoder.named_parameters()}
-    averaged = merge_weights(tiny_encoder, [moved(tiny_encoder_path, 1.0), moved(tiny_encoder_path, -0.5)])
-    for name, weight in averaged.named_parameters():
-        torch.testing.assert_close(weight, start[name] + 0.25)
-
-
-def test_the_sum_of_what_two_trainings_have_learned(tiny_encoder, tiny_encoder_path) -> None:
-    start = {name: weight.clone() for name, weight in tiny_encoder.named_parameters()}
-    merged = merge_weights(tiny_encoder, [moved(tiny_encoder_path, 1.0), moved(tiny_encoder_path, -0.5)], scale=1.0)
+    merged = merge_weights(tiny_encoder, [moved(tiny_encoder_path, 1.0), moved(tiny_encoder_path, -0.5)], **scale)
     for name, weight in merged.named_parameters():
-        torch.testing.assert_close(weight, start[name] + 0.5)
+        torch.testing.assert_close(weight, start[name] + by)
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, 3.0])

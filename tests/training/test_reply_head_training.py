@@ -21,6 +21,7 @@ from turnlens.training.recipes import ReplyHeadRecipe
 from turnlens.training.reply_head import EmbeddedMessages, fit_reply_head
 
 RECIPE = ReplyHeadRecipe(batch_size=8, epochs=3, context_turns=4)
+train = partial(turnlens.train, method=RECIPE)
 
 
 @pytest.fixture
@@ -40,14 +41,13 @@ def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
 
 def test_a_head_beside_an_encoder_that_stays(tiny_encoder, tiny_encoder_path, corpus, tmp_path: Path) -> None:
     before = {name: weight.clone() for name, weight in tiny_encoder.state_dict().items()}
-    trained = turnlens.train(corpus, method=RECIPE, encoder=tiny_encoder, output=tmp_path / "model")
+    trained = train(corpus, encoder=tiny_encoder, output=tmp_path / "model")
     assert same(before, trained.state_dict())
     assert same(weights(trained), weights(turnlens.load_encoder(tmp_path / "model", device="cpu")))
     stock = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     assert_same_vectors(stock.encode(["my card"]), tiny_encoder.encode(["my card"]))
     record = json.loads((tmp_path / "model" / "training.json").read_text())
     assert record["level"] == "reply" and len(record["loss"]) == 3
-    assert record["loss"][-1]["held_out"] < record["loss"][0]["held_out"] or len(record["loss"]) > 1
     card = (tmp_path / "model" / "README.md").read_text()
     assert "turnlens.ReplyModel" in card and "prompt_name" not in card
     assert not list(tmp_path.glob("model.*"))  # nothing of the way is left
@@ -69,7 +69,7 @@ def test_settings_of_running_an_encoder_are_refused(setting: str) -> None:
 
 
 def test_the_same_seed_gives_the_same_head(tiny_encoder_path, corpus) -> None:
-    one, other = (weights(turnlens.train(corpus, method=RECIPE, encoder=str(tiny_encoder_path))) for _ in range(2))
+    one, other = (weights(train(corpus, encoder=str(tiny_encoder_path))) for _ in range(2))
     assert same(one, other)
 
 
@@ -124,13 +124,13 @@ def test_vectors_that_are_already_there(tiny_encoder, corpus, tmp_path: Path) ->
     what = {"encoder": encoder_source(tiny_encoder), "weights": weights_digest(tiny_encoder)}
     path = tmp_path / "vectors.parquet"
     write_embeddings(partial(embed_messages, tiny_encoder), what, corpus, path)
-    from_vectors = weights(turnlens.train(path, method=RECIPE, encoder=tiny_encoder))
-    assert same(from_vectors, weights(turnlens.train(corpus, method=RECIPE, encoder=tiny_encoder)))
+    from_vectors = weights(train(path, encoder=tiny_encoder))
+    assert same(from_vectors, weights(train(corpus, encoder=tiny_encoder)))
     other = SentenceTransformer(modules=list(tiny_encoder), device="cpu")
     with torch.no_grad():
         next(other.parameters()).add_(1.0)
     with pytest.raises(ValueError, match="give the encoder that made them"):
-        turnlens.train(path, method=RECIPE, encoder=other)
+        train(path, encoder=other)
 
 
 @pytest.mark.slow
@@ -147,14 +147,12 @@ def test_embedding_goes_on_where_it_was_cut_off(tiny_encoder_path, corpus, tmp_p
     monkeypatch.setattr("turnlens.training.reply_head.embed_messages", cut_off)
     path = str(tiny_encoder_path)
     with pytest.raises(RuntimeError, match="power cut"):
-        turnlens.train(corpus, method=RECIPE, encoder=path, output=tmp_path / "model")
+        train(corpus, encoder=path, output=tmp_path / "model")
     with pytest.raises(FileExistsError, match="--resume"):
-        turnlens.train(corpus, method=RECIPE, encoder=path, output=tmp_path / "model")
-    trained = turnlens.train(corpus, method=RECIPE, encoder=path, output=tmp_path / "model", resume=True)
+        train(corpus, encoder=path, output=tmp_path / "model")
+    trained = train(corpus, encoder=path, output=tmp_path / "model", resume=True)
     assert calls == [10, 10, 10, 10, 10]  # the first two parts are not embedded again
-    whole = weights(
-        turnlens.train(corpus, method=RECIPE, encoder=path)
-    )  # in one part, so padded otherwise: all but the last bits
+    whole = weights(train(corpus, encoder=path))  # in one part, so padded otherwise: all but the last bits
     for name, weight in weights(trained).items():
         torch.testing.assert_close(weight, whole[name], atol=1e-4, rtol=0)
 
@@ -169,27 +167,22 @@ def test_finished_vectors_are_taken_for_the_same_conversations_only(
     with monkeypatch.context() as patch:
         patch.setattr("turnlens.training.reply_head.fit_reply_head", cut_off)
         with pytest.raises(RuntimeError, match="power cut"):
-            turnlens.train(corpus, method=RECIPE, encoder=path, output=output)
+            train(corpus, encoder=path, output=output)
     with pytest.raises(ValueError, match=r"other settings, start over with --force \(conversations: was 40 .* is 30 "):
-        turnlens.train(corpus.select(range(30)), method=RECIPE, encoder=path, output=output, resume=True)
+        train(corpus.select(range(30)), encoder=path, output=output, resume=True)
     monkeypatch.setattr("turnlens.training.reply_head.write_embeddings", cut_off)  # nothing is embedded again
-    trained = turnlens.train(corpus, method=RECIPE, encoder=path, output=output, resume=True)
-    assert same(weights(trained), weights(turnlens.train(corpus, method=RECIPE, encoder=path)))
+    trained = train(corpus, encoder=path, output=output, resume=True)
+    assert same(weights(trained), weights(train(corpus, encoder=path)))
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([{"id": "a", "messages": [{"role": "a", "content": "hello"}, {"role": "b", "content": "yes"}]}], "at least 2"),
-        ([{"id": str(n), "messages": [{"role": "a", "content": "hello"}]} for n in range(5)], "at least 2"),
-    ],
-)
-def test_too_few_conversations(tiny_encoder, rows, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        turnlens.train(Dataset.from_list(rows), method=RECIPE, encoder=tiny_encoder)
+def test_too_few_conversations(tiny_encoder) -> None:
+    said = [{"role": "a", "content": "hello"}, {"role": "b", "content": "yes"}]
+    for rows in ([{"id": "a", "messages": said}], [{"id": str(n), "messages": said[:1]} for n in range(5)]):
+        with pytest.raises(ValueError, match="at least 2"):
+            train(Dataset.from_list(rows), encoder=tiny_encoder)
 
 
 def test_no_validation_beside_the_conversations_held_out(tiny_encoder, corpus) -> None:
     evaluator = TaskEvaluator("next-message", corpus)
     with pytest.raises(ValueError, match="held out"):
-        turnlens.train(corpus, method=RECIPE, encoder=tiny_encoder, evaluator=evaluator)
+        train(corpus, encoder=tiny_encoder, evaluator=evaluator)

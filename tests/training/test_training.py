@@ -35,9 +35,23 @@ from turnlens.training.run import LOSS_FILE
 from turnlens.training.train import train
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def corpus() -> Dataset:
     return turnlens.sample_conversations(24, seed=1).select_columns(["id", "messages"])
+
+
+@pytest.fixture(scope="module")
+def model(corpus: Dataset, tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model, beside a snapshot of each of its two steps."""
+    folder = tmp_path_factory.mktemp("trained") / "model"
+    train(corpus, method=short(max_steps=2, snapshots=1), encoder=tiny_encoder_path, output=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def usual(corpus: Dataset, tiny_encoder_path: Path) -> dict[str, torch.Tensor]:
+    """The weights that `short()` gives."""
+    return weights(train(corpus, method=short(), encoder=tiny_encoder_path))
 
 
 @pytest.fixture
@@ -113,7 +127,7 @@ def test_a_resumed_run_gives_the_same_weights(fit, name: str, tiny_encoder_path,
     ("number", "error"),
     [(signal.SIGINT, KeyboardInterrupt), pytest.param(signal.SIGTERM, SystemExit, marks=pytest.mark.slow)],
 )
-def test_signals_finish_and_save_the_step(fit, number, error, tmp_path, monkeypatch) -> None:
+def test_signals_finish_and_save_the_step(fit, usual, number, error, tmp_path, monkeypatch) -> None:
     recipe = short(checkpoint_steps=100)
     before = signal.getsignal(number)
     with monkeypatch.context() as patch:
@@ -123,9 +137,8 @@ def test_signals_finish_and_save_the_step(fit, number, error, tmp_path, monkeypa
     assert signal.getsignal(number) is before
     (kept,) = (tmp_path / "model.run" / "training").glob("checkpoint-*")
     assert (kept / LOSS_FILE).is_file() and not (kept / "README.md").exists()
-    resumed = fit(recipe, "model", resume=True)
-    whole = fit(recipe)
-    assert all(torch.equal(a, b) for a, b in zip(weights(resumed).values(), weights(whole).values()))
+    resumed = weights(fit(recipe, "model", resume=True))
+    assert all(torch.equal(resumed[key], usual[key]) for key in usual)
 
 
 @pytest.mark.slow
@@ -167,12 +180,10 @@ def test_two_runs_to_one_output_do_not_mix(fit, method: str, tmp_path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
-def test_files_of_a_model_follow_the_umask(fit, tmp_path) -> None:
-    fit(short(max_steps=2, snapshots=1), "model")
+def test_files_of_a_model_follow_the_umask(model, tmp_path) -> None:
     (tmp_path / "new").touch()
-    usual = (tmp_path / "new").stat().st_mode
-    written = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert len(written) > 10 and {path.stat().st_mode for path in written} == {usual}
+    written = [path for path in model.parent.rglob("*") if path.is_file()]
+    assert len(written) > 10 and {path.stat().st_mode for path in written} == {(tmp_path / "new").stat().st_mode}
 
 
 def test_an_output_among_what_is_read_is_refused(fit, corpus, tmp_path) -> None:
@@ -202,21 +213,19 @@ print(json.dumps([vectors.tolist() for vectors in (trained.encode(sys.argv[3:]),
     assert all(abs(one - other).max() > 0.01 for one, other in combinations(expected, 2))
 
 
-def test_models_are_safetensors_without_quotes(fit, corpus, tmp_path) -> None:
-    fit(short(max_steps=2), "model")
-    files = [path for path in (tmp_path / "model").rglob("*") if path.is_file()]
+def test_models_are_safetensors_without_quotes(model, corpus) -> None:
+    files = [path for path in model.rglob("*") if path.is_file()]
     assert not [path for path in files if path.suffix in (".bin", ".pt", ".pth", ".pkl")]
-    card = (tmp_path / "model" / "README.md").read_text()
+    card = (model / "README.md").read_text()
     contents = [message["content"] for row in corpus for message in row["messages"] if len(message["content"]) > 20]
     assert not any(content in card for content in contents)
-    record = json.loads((tmp_path / "model" / "training.json").read_text())
-    assert record["recipe"]["max_steps"] == 2
+    assert json.loads((model / "training.json").read_text())["recipe"]["max_steps"] == 2
 
 
-def test_a_model_card_cites_the_paper_if_any(fit, tmp_path) -> None:
-    for recipe, papers in ((DialogueCSE(max_steps=1), ["liu-etal-2021-dialoguecse"]), (InContext(max_steps=1), [])):
-        fit(recipe, recipe.stage)
-        assert re.findall("@inproceedings{(.+),", (tmp_path / recipe.stage / "README.md").read_text()) == papers
+def test_a_model_card_cites_the_paper_if_any(fit, model, tmp_path) -> None:
+    fit(InContext(max_steps=1, batch_size=4), "other")
+    for folder, papers in ((model, ["liu-etal-2021-dialoguecse"]), (tmp_path / "other", [])):
+        assert re.findall("@inproceedings{(.+),", (folder / "README.md").read_text()) == papers
 
 
 def test_the_seed_decides_the_weights(fit) -> None:
@@ -226,13 +235,12 @@ def test_the_seed_decides_the_weights(fit) -> None:
     assert not all(torch.equal(first[key], other[key]) for key in first)
 
 
-def test_interpolated_weights_lie_between_start_and_trained(fit, tiny_encoder_path) -> None:
+def test_interpolated_weights_lie_between_start_and_trained(fit, usual, tiny_encoder_path) -> None:
     start = weights(SentenceTransformer(str(tiny_encoder_path), device="cpu"))
-    whole = weights(fit(short()))
     part = weights(fit(short(interpolation=0.25)))
     for key, tensor in part.items():
         if tensor.is_floating_point():
-            torch.testing.assert_close(tensor, 0.75 * start[key] + 0.25 * whole[key])
+            torch.testing.assert_close(tensor, 0.75 * start[key] + 0.25 * usual[key])
     assert not all(torch.equal(part[key], start[key]) for key in part)
     with pytest.raises(ValueError, match="interpolation"):
         DialogueCSE(interpolation=0)
@@ -262,10 +270,9 @@ def test_bfloat16_is_refused_where_it_is_slow(fit, tmp_path, monkeypatch) -> Non
     assert runs_in_bf16(DialogueCSE(bf16=True))
 
 
-def test_bfloat16_changes_little(fit) -> None:
-    recipes = [short(bf16=bf16) for bf16 in (False, "forced")]
-    full, half = (weights(fit(recipe)) for recipe in recipes)
-    assert not all(torch.equal(full[key], half[key]) for key in full)
+def test_bfloat16_changes_little(fit, usual) -> None:
+    full, half = usual, weights(fit(short(bf16="forced")))
+    assert not short().bf16 and not all(torch.equal(full[key], half[key]) for key in full)
     # Six steps of at most 1e-3 move no weight further apart than this; most of them by much less.
     distance = torch.cat([(full[key] - half[key]).abs().flatten() for key in full if full[key].is_floating_point()])
     assert distance.mean() < 1e-4
@@ -281,7 +288,7 @@ def test_bfloat16_training_on_processors_unfuses_attention(fit, tiny_encoder, tm
             return super().inputs(encoder, conversations)
 
     for bf16 in (False, "forced"):
-        fit(Recipe(**SHORT, bf16=bf16), f"in {bf16}", encoder=tiny_encoder)
+        fit(Recipe(**{**SHORT, "max_steps": 1}, bf16=bf16), f"in {bf16}", encoder=tiny_encoder)
     assert seen == [fused, "eager"] and fused != "eager"
     assert attention_of(tiny_encoder.transformers_model) == fused
     assert "eager" not in "".join(path.read_text() for path in (tmp_path / "in forced").rglob("*config*.json"))
@@ -358,13 +365,13 @@ def test_an_unfinished_run_is_neither_lost_nor_mixed_up(fit, corpus, tmp_path, m
 
 
 def test_earlier_snapshots_are_not_mixed_with_new_ones(fit, tmp_path) -> None:
-    fit(short(snapshots=1), "model")
+    fit(short(max_steps=2, snapshots=1), "model")
     (tmp_path / "model").rename(tmp_path / "elsewhere")
-    again = short(snapshots=4)
+    again = short(max_steps=2, snapshots=2)
     with pytest.raises(FileExistsError, match=r"model\.snapshots"):
         fit(again, "model")
     fit(again, "model", force=True)
-    assert [path.name for path in (tmp_path / "model.snapshots").iterdir()] == ["step-00004"]
+    assert [path.name for path in (tmp_path / "model.snapshots").iterdir()] == ["step-00002"]
 
 
 def test_encoders_without_a_stack_of_layers_train_unfrozen(fit, tmp_path) -> None:

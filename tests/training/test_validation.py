@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
-from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
@@ -35,8 +36,9 @@ class Falling(BaseEvaluator):
 
 
 @pytest.fixture
-def corpus() -> Dataset:
-    return turnlens.sample_conversations(24, seed=1).select_columns(["id", "messages"])
+def train() -> Callable[..., SentenceTransformer]:
+    corpus = turnlens.sample_conversations(24, seed=1).select_columns(["id", "messages"])
+    return partial(turnlens.train, corpus)
 
 
 def same(encoder: SentenceTransformer, weights: dict[str, torch.Tensor]) -> bool:
@@ -44,12 +46,10 @@ def same(encoder: SentenceTransformer, weights: dict[str, torch.Tensor]) -> bool
 
 
 @pytest.mark.parametrize("greater_is_better", [True, False])
-def test_the_best_step_by_validation_is_kept(tiny_encoder, corpus, tmp_path: Path, greater_is_better: bool) -> None:
+def test_the_best_step_by_validation_is_kept(tiny_encoder, train, tmp_path: Path, greater_is_better: bool) -> None:
     evaluator = Falling(best=2, greater_is_better=greater_is_better)
     recipe = DialogueCSE(**SHORT, max_steps=7)
-    trained = turnlens.train(
-        corpus, method=recipe, encoder=tiny_encoder, output=tmp_path / "model", evaluator=evaluator
-    )
+    trained = train(method=recipe, encoder=tiny_encoder, output=tmp_path / "model", evaluator=evaluator)
     assert len(evaluator.seen) == 4  # after 2, 4 and 6 steps, and the last
     assert same(trained, evaluator.seen[1])
     assert same(SentenceTransformer(str(tmp_path / "model"), device="cpu"), evaluator.seen[1])
@@ -59,32 +59,27 @@ def test_the_best_step_by_validation_is_kept(tiny_encoder, corpus, tmp_path: Pat
     assert record["validation"] == {"evaluator": "Falling", "best": 2}
 
 
-def test_the_last_step_may_be_the_best(tiny_encoder, corpus) -> None:
+def test_the_last_step_may_be_the_best(tiny_encoder, train) -> None:
     evaluator = Falling(best=2)
-    trained = turnlens.train(
-        corpus, method=DialogueCSE(**SHORT, max_steps=3), encoder=tiny_encoder, evaluator=evaluator
-    )
+    trained = train(method=DialogueCSE(**SHORT, max_steps=3), encoder=tiny_encoder, evaluator=evaluator)
     assert len(evaluator.seen) == 2
     assert same(trained, evaluator.seen[1])
 
 
 @pytest.mark.slow
-def test_the_best_step_with_turn_tables(tiny_encoder, corpus) -> None:
+def test_the_best_step_with_turn_tables(tiny_encoder, train) -> None:
     evaluator = Falling(best=1)
     settings = {"max_steps": 2, "checkpoint_steps": 1, "turn_inputs": True, "negatives_per_dialogue": 1}
     recipe = turnlens.training.get_recipe("dial2vec", settings={**settings, "learning_rate": 1e-2})
-    turnlens.train(corpus, method=recipe, encoder=tiny_encoder, evaluator=evaluator)
+    train(method=recipe, encoder=tiny_encoder, evaluator=evaluator)
     tables = [name for name in evaluator.seen[0] if "turn_tables" in name and "weight" in name]
     assert tables and any(not torch.equal(evaluator.seen[0][name], evaluator.seen[1][name]) for name in tables)
 
 
 @pytest.mark.slow
-def test_a_validated_run_goes_on_and_keeps_the_best(tiny_encoder_path, corpus, tmp_path, monkeypatch) -> None:
-    whole = Falling(best=1)
-    recipe = DialogueCSE(**SHORT, max_steps=6)
-    expected = turnlens.train(
-        corpus, method=recipe, encoder=str(tiny_encoder_path), output=tmp_path / "whole", evaluator=whole
-    )
+def test_a_validated_run_goes_on_and_keeps_the_best(tiny_encoder_path, train, tmp_path, monkeypatch) -> None:
+    train = partial(train, method=DialogueCSE(**SHORT, max_steps=6), encoder=str(tiny_encoder_path))
+    expected = train(output=tmp_path / "whole", evaluator=Falling(best=1))
     original, calls = TextCollator.__call__, []
 
     def cut_off(self, rows):
@@ -96,25 +91,10 @@ def test_a_validated_run_goes_on_and_keeps_the_best(tiny_encoder_path, corpus, t
     with monkeypatch.context() as patch:
         patch.setattr(TextCollator, "__call__", cut_off)
         with pytest.raises(RuntimeError, match="power cut"):
-            turnlens.train(
-                corpus,
-                method=recipe,
-                encoder=str(tiny_encoder_path),
-                output=tmp_path / "model",
-                evaluator=Falling(best=1),
-            )
+            train(output=tmp_path / "model", evaluator=Falling(best=1))
     rest = Falling(best=1)
     rest.seen = [{}]  # the step that was evaluated before the cut
     with pytest.raises(ValueError, match=r"validation\.best: was 1, is 2"):
-        turnlens.train(
-            corpus,
-            method=recipe,
-            encoder=str(tiny_encoder_path),
-            output=tmp_path / "model",
-            resume=True,
-            evaluator=Falling(2),
-        )
-    vectors = turnlens.train(
-        corpus, method=recipe, encoder=str(tiny_encoder_path), output=tmp_path / "model", resume=True, evaluator=rest
-    )
-    assert same(vectors, expected.state_dict())
+        train(output=tmp_path / "model", resume=True, evaluator=Falling(best=2))
+    resumed = train(output=tmp_path / "model", resume=True, evaluator=rest)
+    assert same(resumed, expected.state_dict())
