@@ -146,10 +146,14 @@ def transformers_ids(tokenizer: Any) -> Ids:
 
 
 def truncated_ids(tokenizer: Any, texts: Sequence[str], limit: int) -> list[list[int]]:
-    """The token ids of texts with special ones, cut at a limit on the side where a tokenizer of transformers cuts."""
-    texts = cut_texts(transformers_ids(tokenizer), texts, limit, tokenizer.truncation_side == "left")
-    found: list[list[int]] = tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
+    """The token ids of texts with special ones, cut at a limit by a tokenizer of transformers."""
+    found: list[list[int]] = tokenizer(cut_for(tokenizer, texts, limit), truncation=True, max_length=limit)["input_ids"]
     return found
+
+
+def cut_for(tokenizer: Any, texts: Sequence[str], limit: int) -> list[str]:
+    """Cut texts for a tokenizer of transformers that will cut their tokens at a limit."""
+    return cut_texts(transformers_ids(tokenizer), texts, limit, tokenizer.truncation_side == "left")
 
 
 def lasting_settings(tokenizer: str | bytes) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from turnlens.formats.bad_input import parse_record
 from turnlens.formats.columns import value_at
-from turnlens.formats.file_head import object_head
+from turnlens.formats.file_head import any_records, object_head
 from turnlens.formats.format import Format, Head
 from turnlens.formats.html_text import html_text, without_markup
 from turnlens.formats.message_times import iso_time
@@ -27,12 +27,6 @@ _PEOPLE = ("requester", "submitter", "assignee")
 _TICKET_LABELS = ("status", "priority", "type", "tags")
 # Words that Zendesk has in place of a number. The mean of these is the share of the satisfied.
 _RATINGS = {"good": 1, "bad": 0, "unoffered": None, "offered": None}
-
-
-def _intercom_records(source: Source) -> Iterator[tuple[int, Any]]:
-    """Conversations, also of a page of a list."""
-    is_page = source.ending == ".json" and "conversations" in object_head(source)[0].keys
-    return source.array_records("conversations") if is_page else source.records()
 
 
 def _intercom(raw: Any, source: Source) -> dict[str, Any]:
@@ -127,7 +121,7 @@ INTERCOM = Format(
     description="Intercom conversations as its API gives them (JSON, JSONL)",
     layout='conversations {"id", "source": {"body", "author"}, "conversation_parts": {"conversation_parts": '
     '[{"part_type", "body", "author", "created_at"}, …]}}',
-    records=_intercom_records,
+    records=any_records,
     convert=_intercom,
     matches=_is_intercom,
 )

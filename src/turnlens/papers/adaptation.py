@@ -34,6 +34,7 @@ from turnlens._utils.arguments import check_positive
 from turnlens.data.dataset_operations import fingerprint
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.loading import encoder_source
+from turnlens.encoders.tokenizing import cut_for
 from turnlens.encoders.transformer import transformer_of
 from turnlens.training.collators import text_key
 from turnlens.training.encoder_modes import runs_in_bf16
@@ -246,7 +247,7 @@ class MaskingCollator:
             ``input_ids``, ``attention_mask`` and ``labels`` (-100 where nothing is predicted), (rows, length).
         """
         encoded = self.tokenizer(
-            [row["text"] for row in rows],
+            cut_for(self.tokenizer, [row["text"] for row in rows], self.max_length),
             truncation=True,
             max_length=self.max_length,
             return_special_tokens_mask=True,

@@ -18,6 +18,7 @@ from turnlens._utils.arguments import require_list
 from turnlens._utils.progress import progress_bar
 from turnlens.data.messages import Conversations
 from turnlens.encoders.forward import encode_sliced
+from turnlens.encoders.tokenizing import cut_for
 from turnlens.encoders.transformer import positions, transformer_of
 from turnlens.papers.adaptation import Adaptation
 from turnlens.training.train import train
@@ -69,8 +70,8 @@ class TokenPooling:
         return embeddings[[row_of[text] for text in texts]]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """The number of tokens of each text, special ones not counted."""
-        texts = require_list(texts, "texts")
+        """The number of tokens of each text, special ones not counted; of a long text, any above the limit."""
+        texts = cut_for(self.tokenizer, require_list(texts, "texts"), self.max_length)
         if not texts:
             return []
         return [len(ids) for ids in self.tokenizer(texts, add_special_tokens=False)["input_ids"]]
@@ -82,7 +83,7 @@ class TokenPooling:
 
     def _embed(self, texts: list[str]) -> np.ndarray:
         batch = self.tokenizer(
-            texts,
+            cut_for(self.tokenizer, texts, self.max_length),
             padding=True,
             padding_side="right",
             truncation=True,
