@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from turnlens.service import ServiceSettings, create_app
-from turnlens.service.json_limits import DEEPEST, check_json
+from turnlens.service.gate import DEEPEST, check_json
 from turnlens.service.refusals import Refusal
 
 TOO_MUCH = {

@@ -51,6 +51,7 @@ def test_only_the_turns_read_are_embedded(
 
 LONG: dict[str, tuple[str, dict[str, Any]]] = {
     "search_conversations": ("search", {"level": "conversation", "messages": TALK["messages"]}),
+    "search_messages": ("search", {"query": "card", "where": "not " * 200 + "role = 'user'", "mode": "text"}),
     "labelled": ("label", {"messages": [{"role": "u", "content": "card"}] * 101}),
 }
 
@@ -61,12 +62,17 @@ def test_long_reads_keep_no_ordinary_one_waiting(
 ) -> None:
     begun, end = threading.Semaphore(0), threading.Event()
 
+    place = OpenStore if method == "labelled" else ConversationStore
+    search = getattr(place, method)
+
     def hang(*given: Any, **settings: Any) -> list[Any]:
+        if method == "search_messages" and settings["where"] is None:
+            return search(*given, **settings)
         begun.release()
         end.wait(SECONDS)
         return []
 
-    monkeypatch.setattr(ConversationStore if method == "search_conversations" else OpenStore, method, hang)
+    monkeypatch.setattr(place, method, hang)
     with ThreadPoolExecutor(6) as pool, serving.client() as client:
         path, body = LONG[method]
         long = [pool.submit(client.post, f"/v1/{path}", json=body) for _ in range(6)]

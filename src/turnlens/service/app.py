@@ -71,9 +71,6 @@ class _AnyText(Convertor[str]):
     def convert(self, value: str) -> str:
         return value
 
-    def to_string(self, value: str) -> str:
-        return value
-
 
 register_url_convertor("text", _AnyText())
 

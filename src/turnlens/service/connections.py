@@ -42,8 +42,7 @@ class PatientProtocol(H11Protocol):
         self._max_connections = max_connections
         self._seconds_for_headers = seconds_for_headers
         self._seconds_to_read = self._patience = seconds_to_read
-        self._too_slow: asyncio.TimerHandle | None = None
-        self._unread: asyncio.TimerHandle | None = None
+        self._timers: dict[str, asyncio.TimerHandle] = {}
         self._waits_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -62,45 +61,36 @@ class PatientProtocol(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
-        self._stop_watching()
-        self._stop_waiting()
+        self._stop("headers")
+        self._stop("reading")
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
         """Wait for the client to read, but not for long."""
         super().pause_writing()
-        self._stop_waiting()
+        self._stop("reading")
         self._waits_since = self.loop.time()
-        self._unread = self.loop.call_later(self._patience, self._drop)
+        self._timers["reading"] = self.loop.call_later(self._patience, self._drop)
 
     def resume_writing(self) -> None:
         """Go on: the client has read."""
         left = self._patience - (self.loop.time() - self._waits_since)
         self._patience = min(left + _SECONDS_A_PIECE, self._seconds_to_read)
-        self._stop_waiting()
+        self._stop("reading")
         super().resume_writing()
-
-    def _stop_waiting(self) -> None:
-        if self._unread is not None:
-            self._unread.cancel()
-            self._unread = None
 
     def _drop(self) -> None:
         self.transport.abort()  # closing it would first wait until all is read
 
     def _watch(self) -> None:
         if self.conn.their_state is not h11.IDLE:
-            self._stop_watching()
-        elif self._too_slow is None:
-            self._too_slow = self.loop.call_later(self._seconds_for_headers, self._close)
+            self._stop("headers")
+        elif "headers" not in self._timers:
+            self._timers["headers"] = self.loop.call_later(self._seconds_for_headers, lambda: self.transport.close())
 
-    def _stop_watching(self) -> None:
-        if self._too_slow is not None:
-            self._too_slow.cancel()
-            self._too_slow = None
-
-    def _close(self) -> None:
-        self.transport.close()
+    def _stop(self, timer: str) -> None:
+        if timer in self._timers:
+            self._timers.pop(timer).cancel()
 
 
 def uvicorn_config(app: FastAPI, host: str = "127.0.0.1", port: int = 8000) -> uvicorn.Config:

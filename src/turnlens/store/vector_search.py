@@ -5,26 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from turnlens.store.state import IndexFacts
 from turnlens.store.vector_index import VectorPart, best_of
 
+if TYPE_CHECKING:
+    from turnlens.store.lance_table import LanceTable
+
 _MOST_IN_MEMORY = 200_000  # vectors; if more are in no index, LanceDB searches them
 
 Parts = list[VectorPart]
-
-
-class VectorTable(Protocol):
-    """The part of a `turnlens.store.lance_table.LanceTable` that is needed here."""
-
-    def row_ids(self) -> np.ndarray:
-        """The ids of all rows, sorted."""
-
-    def vectors(self, column: str, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The vectors of some rows (n, dim), and the ids in their order (n,)."""
 
 
 class VectorSearch:
@@ -51,7 +44,7 @@ class VectorSearch:
 
     def nearest(
         self,
-        table: VectorTable,
+        table: LanceTable,
         column: str,
         query: np.ndarray,
         count: int,
@@ -85,7 +78,7 @@ class VectorSearch:
         best = best[np.lexsort((ids[best], -scores[best]))]
         return ids[best], scores[best]
 
-    def _load(self, table: VectorTable, column: str) -> Parts | None:
+    def _load(self, table: LanceTable, column: str) -> Parts | None:
         former = {part.name: part for part in self._former.get(column) or ()}
         left, parts = table.row_ids(), []
         for facts in self._indexes.get(column, ()):
@@ -100,7 +93,7 @@ class VectorSearch:
         return parts
 
 
-def _in_memory(table: VectorTable, column: str, ids: np.ndarray, former: VectorPart | None) -> VectorPart:
+def _in_memory(table: LanceTable, column: str, ids: np.ndarray, former: VectorPart | None) -> VectorPart:
     """The vectors with these ids, read from the table unless they were before."""
     if former is None:
         return VectorPart("", *table.vectors(column, ids))

@@ -23,6 +23,7 @@ from turnlens.service.service import Service, ServiceOf, with_contents
 from turnlens.service.stores import OpenStore
 
 _MOST = 1000
+_LONG_FILTER = 500  # characters; a filter of 10,000 takes a search four times as long
 _FEW = 100  # hits, or messages to label, as fast as anything else
 _LONGEST_WORDS = 10_000  # characters of a query in a search for words, as in the explorer
 
@@ -113,7 +114,7 @@ async def found(body: SearchRequest, service: Service, store: OpenStore) -> byte
         service.check_count(len(conversation), "messages")
         messages = await service.read_messages(conversation, "messages")
         call = partial(reader.search_conversations, messages, **settings)
-    is_long = body.level != "message" or body.limit + body.offset > _FEW
+    is_long = body.level != "message" or body.limit + body.offset > _FEW or len(body.where or "") > _LONG_FILTER
 
     def answer() -> bytes:
         return to_json({"results": [_shown(hit) for hit in call()]}, inf_nan_mode="null")
