@@ -45,12 +45,9 @@ _COMPRESSION_LEVEL = 6
 def cached_conversations(
     files: Sequence[Path], options: ReadingOptions, read: Callable[[SkippedRows], Iterable[dict[str, Any]]]
 ) -> Dataset:
-    """Return the conversations of files from the cache, which is filled if it does not have them.
+    """Return the conversations of files from the cache; ``read`` reads them if it does not have them.
 
-    Args:
-        files: The files; a changed one is another file to the cache.
-        options: The options that they are read with.
-        read: Reads them, and counts what it leaves out.
+    A changed file is another one to the cache.
     """
     cached = _cache_folder(files, options)
     skipped = SkippedRows(options.on_error)

@@ -104,13 +104,8 @@ def rows_of_file(
 ) -> Iterator[dict[str, Any]]:
     """Yield the conversations of one file, checked and redacted; problems go to ``skipped``.
 
-    Args:
-        source: The file.
-        options: How it is read.
-        name: The prefix of default ids; "" if every conversation must have an id of its own.
-        checker: Remembers the labels of all files that are read together.
-        skipped: Counts what is left out and what is kept.
-        chosen: Its format, if that is known.
+    ``name`` begins default ids; if it is "", every conversation must have an id of its own. ``chosen`` is the format,
+    if that is known.
 
     Raises:
         ConversationError: A problem while rows must not be skipped.

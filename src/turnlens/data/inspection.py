@@ -79,7 +79,9 @@ class Inspection:
     _characters: array[int] = field(default_factory=lambda: array("q"))
     _hashes: dict[str, array[int]] = field(default_factory=dict)
     _languages: Counter[str] = field(default_factory=Counter)
-    _personal: dict[str, Counter[str]] = field(default_factory=lambda: {name: Counter() for name in PATTERNS})
+    _personal: dict[str, Counter[str]] = field(
+        default_factory=lambda: {name: Counter(found=0, messages=0) for name in PATTERNS}
+    )
     _trainable: int = 0
     _empty: int = 0
     _following: int = 0
@@ -149,12 +151,8 @@ class Inspection:
         others = {"speakers": self.speakers, **self.conversation_labels, **self.message_labels}
         places = {place: values.personal(place) for place, values in others.items()}
         return {
-            name: {
-                **dict.fromkeys(("found", "messages"), 0),
-                **self._personal[name],
-                "labels": [place for place, kinds in places.items() if name in kinds],
-            }
-            for name in PATTERNS
+            name: {**counts, "labels": [place for place, kinds in places.items() if name in kinds]}
+            for name, counts in self._personal.items()
         }
 
 

@@ -158,12 +158,8 @@ def _without_means(vectors: FloatArray, parts: IntArray) -> FloatArray:
 def _alike(present: Any, vectors: FloatArray, member: BoolArray, phrases: IntArray, others: FloatArray) -> FloatArray:
     """Measure the likeness to a group of the texts outside it that have a phrase, from 0 to 1 as its own (m,).
 
-    Args:
-        present: The phrases of each text (n, phrases), sparse.
-        vectors: The vectors of the texts (n, dim).
-        member: The texts in the group (n,).
-        phrases: The columns of the phrases that are asked about (m,).
-        others: The number of texts outside the group that have each of these (m,).
+    ``present`` has the phrases of each text (n, phrases), ``member`` the texts in the group (n,), ``phrases`` the
+    columns of those asked about (m,), and ``others`` the number of texts outside the group that have each (m,).
     """
     cosines = (vectors @ vectors[member].mean(0)).astype(np.float32)
     own = max(cosines[member].mean(), _LEAST_ALIKE)

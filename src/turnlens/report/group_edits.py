@@ -69,11 +69,9 @@ def move(store: StorePath, kind: Kind, group: int, aside: bool) -> None:
     Raises:
         ValueError: There is no such group.
     """
-
-    def change(model: GroupModel) -> GroupModel:
-        return model.with_groups({group: replace(model.groups[group], aside=aside)})
-
-    edit_groups(store, kind, [group], change)
+    edit_groups(
+        store, kind, [group], lambda model: model.with_groups({group: replace(model.groups[group], aside=aside)})
+    )
 
 
 def restore(store: StorePath, kind: Kind, former: GroupModel) -> None:

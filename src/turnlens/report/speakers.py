@@ -20,8 +20,7 @@ from turnlens.report.label_columns import Label
 
 OPENER, OTHERS = "opener", "others"  # roles, where the roles of a corpus are names
 # Roles that answer, as exports call them. Their greeting may open a conversation, but it is not what people ask.
-_EXPORTED = ("agent", "assistant", "bot", "developer", "function", "model", "operator", "system", "tool")
-_ANSWERING = frozenset({*_EXPORTED, OTHERS})
+_ANSWERING = {"agent", "assistant", "bot", "developer", "function", "model", "operator", "system", "tool", OTHERS}
 _ASKS = 2 / 3  # of the conversations must be opened by one role, so that it is the one who asks
 _TAKES_PART = 1 / 2  # of the conversations; a role that speaks in fewer has no groups of its own
 _LISTED = 20  # roles in an error
@@ -78,11 +77,7 @@ class Speakers:
         return next((number for number, part in enumerate(self.parts) if part.opening), None)
 
     def with_requests(self, is_request: BoolArray) -> Speakers:
-        """Return the same speakers with requests apart from all other messages of the asker.
-
-        Args:
-            is_request: The messages that are requests (n,); if none is, nothing changes.
-        """
+        """Return the same speakers with requests (n,), if there are any, apart from all other messages of the asker."""
         if not is_request.any():
             return self
         requests = Part(self.asker, opening=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hmac
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -170,11 +171,8 @@ class Redaction:
     def finds(self, text: str, label: str = "") -> list[tuple[int, int, str]]:
         """Return the start and end of personal data in a text, and its placeholder.
 
-        Overlapping finds are merged into one, with the placeholder of the longer one.
-
-        Args:
-            text: The text.
-            label: The name of the label whose value it is, which is read like the words before it.
+        Overlapping finds are merged into one, with the placeholder of the longer one. The name of the label whose
+        value the text is, if any, is read like the words before it.
         """
         return merged(_finds(self._finders, text, label))
 
@@ -184,16 +182,20 @@ class Redaction:
         An id with personal data becomes a pseudonym. The number of speakers does not change: if two get the same
         placeholder, the second is called ``[email] 2``. A numeric label that looks like personal data is left out.
         """
-        speakers = _Speakers(self.text)
-        messages = [
-            {
-                **self._labels(message, ("role", "content")),
-                "role": speakers.redacted(message["role"]),
-                "content": self.text(message["content"]),
-            }
-            for message in row["messages"]
-        ]
+        speakers: dict[str, str] = {}
+        messages = []
+        for message in row["messages"]:
+            if (role := message["role"]) not in speakers:
+                speakers[role] = self._speaker(role, speakers.values())
+            said = {"role": speakers[role], "content": self.text(message["content"])}
+            messages.append({**self._labels(message, ("role", "content")), **said})
         return {"id": self.identifier(row["id"]), "messages": messages, **self._labels(row, ("id", "messages"))}
+
+    def _speaker(self, role: str, taken: Collection[str]) -> str:
+        """The name that stands for a role, other than those that stand for other roles of the conversation."""
+        name = self.text(role)
+        numbered = (f"{name} {number}" for number in count(2))
+        return name if name == role else next(one for one in chain([name], numbered) if one not in taken)
 
     def identifier(self, name: str) -> str:
         """Return a name without personal data as it is, and for any other ``conversation-`` and a keyed hash."""
@@ -262,25 +264,6 @@ def _words_before(label: str) -> str:
     while words and words[-1].lower() in _NUMBER_WORDS.split():
         words.pop()
     return f"{' '.join(words[:-1])}\n{words[-1]}: " if words else ""
-
-
-class _Speakers:
-    """The speakers of one conversation, each with a name of its own."""
-
-    def __init__(self, redact: Callable[[str], str]) -> None:
-        self._redact = redact
-        self._names: dict[str, str] = {}
-
-    def redacted(self, role: str) -> str:
-        """Return the name that stands for a role."""
-        if role not in self._names:
-            name = once = self._redact(role)
-            taken, number = set(self._names.values()), 1
-            while name != role and name in taken:
-                number += 1
-                name = f"{once} {number}"
-            self._names[role] = name
-        return self._names[role]
 
 
 def merged(spans: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
