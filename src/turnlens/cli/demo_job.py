@@ -22,7 +22,7 @@ from turnlens.training.train import train
 
 
 def run_demo(
-    output: str | os.PathLike[str], conversations: int = 400, max_steps: int = 10, seed: int = 0, force: bool = False
+    output: str | os.PathLike[str], conversations: int = 300, max_steps: int = 8, seed: int = 0, force: bool = False
 ) -> tuple[RetrievalResult, RetrievalResult, float]:
     """Fit an encoder to a generated corpus and compare it with the encoder it started from.
 

@@ -40,8 +40,8 @@ _VALIDATION = ("validation", "task", "label", "conversation_label", "max_queries
 
 def demo(
     output: OutputFolder = Path("demo-output"),
-    conversations: Annotated[int, typer.Option(min=50, help="Number of conversations to generate.")] = 400,
-    max_steps: Annotated[int, typer.Option(min=1, help="Number of training steps.")] = 10,
+    conversations: Annotated[int, typer.Option(min=50, help="Number of conversations to generate.")] = 300,
+    max_steps: Annotated[int, typer.Option(min=1, help="Number of training steps.")] = 8,
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
