@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import turnlens
-from tests.report.test_labelling import talks
+from tests.report.talks import talks
 from turnlens.report import label
 
 from .server import Running, run_server
@@ -16,13 +16,13 @@ from .server import Running, run_server
 
 @pytest.fixture
 def serving(tiny_encoder_path: Path, tmp_path: Path) -> Iterator[Running]:
-    turnlens.ConversationStore.create(tmp_path / "talks", talks(0, 36), encoder=tiny_encoder_path)
+    turnlens.ConversationStore.create(tmp_path / "talks", talks(36), encoder=tiny_encoder_path)
     with run_server(model=str(tiny_encoder_path), model_name="tiny", stores={"talks": tmp_path / "talks"}) as server:
         yield server
 
 
 def test_messages_get_the_groups_of_the_store(serving: Running, tmp_path: Path) -> None:
-    talk = talks(40, 1)[0]
+    talk = talks(1, start=40)[0]
     with serving.client() as client:
         early = client.post("/v1/label", json={"messages": talk["messages"]})
         assert early.status_code == 422 and "has no groups" in early.json()["error"]["message"]

@@ -19,14 +19,14 @@ pytest.importorskip("mcp", reason="the extra mcp is not installed")
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.report.test_labelling import talks
+from tests.report.talks import talks
 from turnlens.service.keys import new_key
 
 from .server import Running, run_server
 
 
 def dated(start: int, count: int) -> list[dict[str, Any]]:
-    rows = talks(start, count)
+    rows = talks(count, start=start)
     for number, row in enumerate(rows):
         row["messages"][0]["timestamp"] = f"2026-05-{number + 1:02}T10:00:00"
     return rows
