@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import turnlens.page
-from turnlens._utils.text_values import printable, strict_json, without_formula
+from turnlens._utils.text_values import printable, strict_json, with_formula, without_formula
 from turnlens.encoders.vector_files import write_vectors
 from turnlens.formats.source_file import Source
 from turnlens.report.tables import write_table
@@ -87,6 +87,18 @@ def test_no_cell_of_a_table_is_a_formula(tmp_path: Path) -> None:
             else:
                 continue
             assert not [cell for cell in cells if cell.startswith(("=", "+", "@", "\t", "\r", "\n", "＝", "-1"))]
+
+
+def test_the_page_of_cells_says_what_is_done() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "data.md").read_text("utf-8")
+    section = page.partition("## Cells of tables")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (.+) \| (.+) \|$", section, re.MULTILINE)
+    told = {shown: done for cell, done in rows for shown in re.findall(r"`([^`]+)`", cell) if shown != "'"}
+    assert len(told) == 19
+    for shown, done in told.items():
+        text = re.sub(r"\\(?:u[0-9a-f]{4}|[trn])", lambda sign: json.loads(f'"{sign[0]}"'), shown)
+        assert without_formula(text) == (text if done == "as it is" else f"'{text}")
+        assert with_formula(without_formula(text)) == text
 
 
 def test_page_and_commands_have_one_rule() -> None:
