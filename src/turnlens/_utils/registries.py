@@ -246,4 +246,9 @@ def require(module: str, extra: str) -> ModuleType:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        raise ImportError(f"{module} is needed for this: pip install 'turnlens[{extra}]'") from error
+        raise ImportError(needs(module, extra)) from error
+
+
+def needs(module: str, extra: str) -> str:
+    """Return the message that a module of an extra is not installed."""
+    return f"{module} is needed for this: pip install 'turnlens[{extra}]'"

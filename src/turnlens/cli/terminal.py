@@ -20,7 +20,7 @@ from typer.models import CommandFunctionType
 from typing_extensions import override
 
 from turnlens._utils.progress import error_console, note, set_quiet
-from turnlens._utils.registries import TRAINING
+from turnlens._utils.registries import TRAINING, needs
 from turnlens._utils.text_values import printable
 from turnlens.cli.options import with_options
 from turnlens.errors import BadRowError, error_line, is_out_of_memory
@@ -98,7 +98,7 @@ def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
         return f"{error.filename}: {error.strerror}"
     if isinstance(error, ModuleNotFoundError) and error.name in TRAINING:
-        return f"{error.name} is needed for this: pip install 'turnlens[train]'"
+        return needs(error.name, "train")
     if isinstance(error, ValueError | OSError | ImportError):
         return str(error)
     return f"unexpected {type(error).__name__}: {error_line(error)}; {_logged(error)}"

@@ -140,18 +140,18 @@ def as_sentence_transformer(
     encoder: Encoder | SentenceTransformer | str | os.PathLike[str] | None,
 ) -> ConversationEncoder:
     """Return an encoder that can be trained, as `as_encoder` does; one without torch is loaded again."""
-    require_training()
-    from turnlens.encoders.conversation_encoder import ConversationEncoder
-    from turnlens.encoders.reply_head import ReplyHead
-
     if encoder is None or isinstance(encoder, str | os.PathLike):
         return load_sentence_transformer(encoder)
-    if not isinstance(encoder, OnnxEncoder):
-        return ConversationEncoder.of(encoder)  # type: ignore[arg-type]
-    loaded = load_sentence_transformer(encoder.source, device="cpu")
-    loaded.reply_head = None if encoder.reply_head is None else ReplyHead.of(encoder.reply_head)
-    loaded.centre = encoder.centre
-    return loaded
+    if isinstance(encoder, OnnxEncoder):
+        loaded = load_sentence_transformer(encoder.source, device="cpu")
+        from turnlens.encoders.reply_head import ReplyHead
+
+        loaded.reply_head = None if encoder.reply_head is None else ReplyHead.of(encoder.reply_head)
+        loaded.centre = encoder.centre
+        return loaded
+    from turnlens.encoders.conversation_encoder import ConversationEncoder
+
+    return ConversationEncoder.of(encoder)  # type: ignore[arg-type]
 
 
 def packaged_encoder() -> Path | None:
