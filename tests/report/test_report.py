@@ -307,7 +307,7 @@ def test_the_files_hold_the_report(tmp_path: Path, report: Report) -> None:
     messages = read(tmp_path / "report", "messages")
     types = {name: value["type"] for name, value in messages.items()}
     assert types == {
-        **{name: "float32" for name in ("x", "y", "surprise")},
+        **{name: "float32" for name in ("x", "y", "surprise", "unhappy")},
         "group": "int32",
         "request": "uint8",
         "conversation": "uint32",

@@ -19,7 +19,6 @@ from turnlens.groups.neighbours import Neighbours
 from turnlens.groups.pipeline import Grouping, Parts, group_vectors
 from turnlens.report.boilerplate import Spans, without_boilerplate
 from turnlens.report.corpus import Corpus, in_history, means_of
-from turnlens.report.failure_signals import SIGNALS, signals
 from turnlens.report.find_requests import requests_of
 from turnlens.report.group_names import Naming
 from turnlens.report.report import Report, Surprise
@@ -27,6 +26,7 @@ from turnlens.report.report_groups import named_groups
 from turnlens.report.speakers import Speakers
 from turnlens.report.stored_analysis import Analysis
 from turnlens.report.surprise import measure_surprise
+from turnlens.report.unhappiness import UNHAPPY, unhappiness, unhappy_conversations
 
 _SIMILAR = 5
 _OUTGROWN = 2  # times as many messages as a projection was learned from
@@ -58,10 +58,9 @@ def analyse(
     asked = models.get(ASKED)
     if former is None:
         is_request, asked = requests_of(corpus, vectors["message"], speakers, settings, asked)
-        numbers = signals(corpus, vectors["message"], speakers.asks, is_request)
+        unhappy = unhappiness(corpus, speakers.asks, is_request)
     else:
-        is_request = former.messages["request"]
-        numbers = {name: former.numbers[name] for name in SIGNALS if name in former.numbers}
+        is_request, unhappy = former.messages["request"], former.messages[UNHAPPY]
     speakers = speakers.with_requests(is_request)
     if guess is not None:  # the same text may mean different things if its answers differ
         canned = np.where(speakers.asks, -1, canned)
@@ -92,10 +91,10 @@ def analyse(
     columns: dict[Kind, dict[str, np.ndarray]] = {
         kind: {"group": grouping.groups.astype(np.int32)} for kind, grouping in groupings.items()
     }
-    columns["message"]["request"] = is_request
+    columns["message"] |= {"request": is_request, UNHAPPY: unhappy}
     columns["conversation"]["similar"] = _similar(groupings["conversation"])
     neighbours = {kind: grouping.neighbours for kind, grouping in groupings.items()}
-    return Analysis(columns, neighbours, groups, numbers, surprise=None), models
+    return Analysis(columns, neighbours, groups, unhappy_conversations(unhappy, corpus), surprise=None), models
 
 
 def add_page_columns(

@@ -16,12 +16,13 @@ import numpy as np
 from turnlens._utils.vectors import BoolArray, FloatArray
 from turnlens.data.languages import advice, languages_of
 from turnlens.encoders.folders import DEFAULT_ENCODER
+from turnlens.report.corpus import DURATION
 from turnlens.report.measures import NumberKind, members, number_kind, plain_number, typical
 from turnlens.report.report import Report
 from turnlens.report.trends import Z_95, Period, usual_period
+from turnlens.report.unhappiness import UNHAPPY
 
 Finding = tuple[str | int, ...]  # a sentence in pieces; a number is the id of a group, for its name
-UNHAPPY = "unhappy"
 _MOST = 5
 _FEW = 10  # conversations: a request of fewer is in no sentence
 _POINTS = 0.02  # of growth, as a share of all conversations
@@ -126,8 +127,8 @@ def _sentence(group: int, name: str, kind: NumberKind, value: float, of_all: flo
         return (group, f" has the lowest {name}: {value:.1f} on average, {of_all:.1f} over all.")
     if kind == "count":
         return (group, f" has the most {name}: {value:.1f} on average, {of_all:.1f} over all.")
-    longest = {"wait": "waits longest for an answer", "minutes": "takes longest"}.get(name, f"has the longest {name}")
-    written = _duration if name in ("wait", "minutes") else plain_number
+    longest = "takes longest" if name == DURATION else f"has the longest {name}"
+    written = _duration if name == DURATION else plain_number
     return (group, f" {longest}: a median of {written(value)}, {written(of_all)} over all.")
 
 

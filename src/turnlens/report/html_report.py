@@ -14,8 +14,9 @@ from turnlens._utils.files import atomic_path
 from turnlens._utils.text_values import printable
 from turnlens._utils.vectors import BoolArray
 from turnlens.data.personal.redaction import NOT_FOUND
+from turnlens.report.corpus import DURATION
 from turnlens.report.findings import LAST, Finding, findings, language_notice
-from turnlens.report.measures import MINUTES, STATISTICS, members, number_kind, plain_number, typical
+from turnlens.report.measures import STATISTICS, members, number_kind, plain_number, typical
 from turnlens.report.report import Report
 from turnlens.report.summary import MOST_VALUES, summary_table
 from turnlens.report.trends import Period, usual_period
@@ -158,7 +159,7 @@ class _Number:
         self._values = report.numbers[name]
         self._kind = number_kind(name, self._values)
         self._of_all = typical(self._values, self._kind).value
-        written = ("duration" if name == "minutes" else name) + (", min" if name in MINUTES else "")
+        written = "duration, min" if name == DURATION else name
         self.title = f"{STATISTICS[self._kind]} {written}".strip()
 
     def cell(self, inside: BoolArray, marked: bool) -> str:

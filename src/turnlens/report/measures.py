@@ -8,13 +8,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from turnlens._utils.vectors import BoolArray, FloatArray
+from turnlens.report.corpus import DURATION
 from turnlens.report.report import Report
 from turnlens.report.trends import Z_95, wilson
 
 NumberKind = Literal["share", "rating", "count", "amount"]
-MINUTES = ("minutes", "wait")  # numbers that count minutes
 STATISTICS: dict[NumberKind, str] = {"share": "", "rating": "mean", "count": "mean", "amount": "median"}
-_COUNTED = ("errors", "calls", "branches", "repeats")
+_COUNTED = ("errors", "calls", "branches")
 _TINY = 0.01  # below which two places after the point say too little
 _RATINGS = 11  # whole numbers, such as 0 to 10
 
@@ -46,7 +46,7 @@ def number_kind(name: str, values: FloatArray) -> NumberKind:
     if np.isin(known, (0, 1)).all():
         return "share"
     is_rating = len(known) <= _RATINGS and known[0] >= 0 and known[-1] <= 10 and bool((known % 1 == 0).all())
-    if name in MINUTES or not is_rating:
+    if name == DURATION or not is_rating:
         return "amount"
     return "count" if name in _COUNTED else "rating"
 

@@ -103,8 +103,8 @@ class Report:
         speakers: The asker, and the parts that are grouped apart.
         groups: The groups of messages and of conversations: coarse groups first, then by size.
         surprise: The way in which surprise was measured; ``None`` if it was not, or could not be.
-        messages: Columns of length n: group, request (whether it is one), conversation,
-            turn, role, time; if it is for the page, x, y and surprise.
+        messages: Columns of length n: group, request (whether it is one), unhappy (above 0 if it is, NaN if it follows
+            no answer), conversation, turn, role, time; if it is for the page, x, y and surprise.
         conversations: Columns of length m: group, first, turns, time; similar (m, 5); x, y and surprise as above.
         message_labels: The labels of messages.
         conversation_labels: The labels of conversations.

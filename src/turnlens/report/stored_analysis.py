@@ -33,11 +33,11 @@ class Analysis:
     """All that is computed about a corpus, as opposed to read.
 
     Attributes:
-        columns: The columns group of messages and of conversations, and similar of conversations; of both also x, y and
-            surprise, once somebody has looked at the page.
+        columns: The columns group of messages and of conversations, request and unhappy of messages, and similar of
+            conversations; of both also x, y and surprise, once somebody has looked at the page.
         neighbours: The neighbours of both among the samples that groups were fitted to.
         groups: The groups of both: coarse groups first, then by size.
-        numbers: Signals of failure of each conversation, from `turnlens.report.failure_signals`.
+        numbers: What is measured of each conversation: unhappy (m,).
         surprise: The way in which surprise was measured; ``None`` if it was not, or could not be.
         heads: The heads that measure surprise, if they were fitted for this.
     """

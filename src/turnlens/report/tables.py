@@ -21,9 +21,9 @@ from turnlens.formats.workbooks import escaped_cell
 from turnlens.groups.group_model import Kind
 from turnlens.groups.pipeline import keys_of
 from turnlens.report.corpus import DURATION
-from turnlens.report.failure_signals import SIGNALS
 from turnlens.report.label_columns import Label
 from turnlens.report.report import Report
+from turnlens.report.unhappiness import UNHAPPY
 from turnlens.store.annotations import GROUP, GROUP_NAME, REQUEST_TURN, SAMPLED_AS
 
 _ENDINGS = (".parquet", ".csv", ".jsonl", ".xlsx")
@@ -79,8 +79,11 @@ def _labels(report: Report, kind: Kind) -> dict[str, pa.Array]:
     rows = report.messages["conversation"] if kind == "message" else np.arange(len(report.ids))
     shown = set(report.numbers)
     if kind == "message":
-        shown -= {DURATION, *SIGNALS, *report.message_numbers} - set(report.conversation_labels)
+        shown -= {DURATION, UNHAPPY, *report.message_numbers} - set(report.conversation_labels)
     labels = {name: _known(values[rows]) for name, values in report.numbers.items() if name in shown}
+    if kind == "message" and UNHAPPY in report.numbers:
+        scores = report.messages[UNHAPPY]
+        labels[UNHAPPY] = pa.array(scores > 0, mask=np.isnan(scores))
     for name, label in report.conversation_labels.items():
         labels.setdefault(name, _named(label, label.codes[rows]))
     for name, own in _labels_of_messages(report).items() if kind == "message" else ():

@@ -7,7 +7,6 @@ turnlens.requestTable = (() => {
   const EXAMPLES = 3,
     ROWS = {wide: 15, narrow: 10},
     UNHAPPY = "unhappy";
-  const MINUTES = ["minutes", "wait"]; // numbers that count minutes
   const opened = new Set(); // ids of the requests whose examples are shown, also when the table is made anew
   const UNITS = [
     ["days", 1440],
@@ -104,7 +103,7 @@ turnlens.requestTable = (() => {
   function numberColumn(name, all, membersOf = ({members}) => members) {
     const {typical, statistic, kindOf, FEW} = turnlens.numbers;
     const ofAll = typical(name, all);
-    const [unit, length] = MINUTES.includes(name) ? UNITS.find(([, each]) => ofAll.value >= 2 * each) || UNITS[2] : ["", 1];
+    const [unit, length] = name === "minutes" ? UNITS.find(([, each]) => ofAll.value >= 2 * each) || UNITS[2] : ["", 1];
     const isMean = statistic(name) === "mean";
     const written = (value) =>
       kindOf(name) === "share" || name === UNHAPPY ? percent(value) : isMean ? value.toFixed(1) : measured(value / length);
@@ -230,7 +229,7 @@ turnlens.requestTable = (() => {
   }
 
   /** A request's row, which opens to what it looks like and what can be done with it. */
-  function line({each, all, ids}, cells, width) {
+  function line({each, all, ids, members}, cells, width) {
     const isOpen = opened.has(each.id);
     const toggle = button(isOpen ? "▾" : "▸", flip, {
       class: "quiet toggle",
@@ -253,7 +252,7 @@ turnlens.requestTable = (() => {
     const row = element("tr", {on: {click: ({target}) => target.closest("a, button") || flip()}}, name, cells);
     let below = isOpen && beneath();
     function beneath() {
-      return element("tr", {class: "opened"}, element("td", {colspan: String(width)}, inside(each, all, ids)));
+      return element("tr", {class: "opened"}, element("td", {colspan: String(width)}, inside(each, all, ids, members)));
     }
     function flip() {
       if (opened.delete(each.id)) {
@@ -279,7 +278,16 @@ turnlens.requestTable = (() => {
     return list;
   }
 
-  function inside(each, all, ids) {
+  /** The messages of some conversations that are unhappiest with an answer, the worst first. */
+  function unhappiest(members) {
+    const {conversation, unhappy} = turnlens.report.messages;
+    const rows = [];
+    if (unhappy) unhappy.forEach((score, m) => score > 0 && members.has(conversation[m]) && rows.push(m));
+    return rows.sort((a, b) => unhappy[b] - unhappy[a]);
+  }
+
+  function inside(each, all, ids, members) {
+    const unhappy = unhappiest(members);
     const {filter} = turnlens.route.current();
     const answer = element("p", {class: "answer"});
     if (typeof each.answer === "number")
@@ -289,6 +297,7 @@ turnlens.requestTable = (() => {
       turnlens.parts.keywords(each),
       each.parts.length ? turnlens.groupLists.parts(each, examples) : examples(each.central),
       answer,
+      unhappy.length > 0 && [element("p", {class: "muted"}, "Unhappy with an answer:"), examples(unhappy)],
       all.length > 1 &&
         element("ul", {class: "joined", "aria-label": "Joined with it"}, all.slice(1).map(({id}) => element("li", null, turnlens.parts.group("message", id)))),
       element("div", {class: "row-tools"}, element("a", {href: conversations}, "All its conversations"), turnlens.groupLists.moving(each, "↓ along the way")),

@@ -151,6 +151,7 @@ turnlens.views.conversation = (() => {
         turnlens.texts.badge(words),
         labels("message", m),
         surprise(messages.surprise[m]),
+        messages.unhappy?.[m] > 0 && element("span", {class: "badge quiet", title: "Nearer to sentences of complaint than of contentment"}, "unhappy"),
         turnlens.live.isLive() && follow(c, turn),
       ),
       body,

@@ -99,10 +99,8 @@ turnlens.views.overview = (() => {
       ["share", ["of ", plural(mine.all.size, "conversation"), of]],
       mine.compared && ["trend", `its share before and after: ${mine.compared.words}`],
       ["▲ ▼", "more, or less, than chance would give (95 %)"],
-      names.includes("unhappy") && ["unhappy", "the share of its conversations in which people sound unhappy with an answer"],
-      names.includes("wait") && ["wait", "the longest wait for an answer"],
+      names.includes("unhappy") && ["unhappy", "the share of its conversations in which people sound more like complaining than content after answers"],
       names.includes("minutes") && ["minutes", "from the first to the last message"],
-      names.includes("repeats") && ["repeats", "the same is asked again after an answer"],
       ["along the way", "greetings, thanks, assent and details that were asked for, which are no requests"],
     ].filter(Boolean);
   }

@@ -1,0 +1,55 @@
+"""Find out where people sound unhappy with an answer, without labels.
+
+A message is unhappy if it is nearer to sentences of complaint than to sentences of contentment, by mean cosine, and a
+conversation if its messages are on average. Only what the asker says next after an answer to a request counts: a
+request itself may complain about what it is about.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from turnlens._utils.vectors import BoolArray, FloatArray
+from turnlens.report.corpus import Corpus, means_of
+
+UNHAPPY = "unhappy"
+# Chosen by study_unhappy.py, which says how well they do on sources that had no say.
+_COMPLAINTS = (
+    "That's not what I want.",
+    "Never mind.",
+    "Can you try something else?",
+    "That is not helpful.",
+    "I don't really like it.",
+    "That doesn't help.",
+)
+_CONTENTMENT = ("Perfect, thank you.", "I really enjoy that kind.")
+_AT_ONCE = 65_536
+
+
+def unhappiness(corpus: Corpus, asks: BoolArray, is_request: BoolArray) -> FloatArray:
+    """Measure by how much each message is nearer to complaints; NaN where it follows no answer to a request (n,).
+
+    Args:
+        corpus: The conversations; their encoder is loaded if any message follows an answer.
+        asks: The messages of the asker (n,).
+        is_request: The messages that are requests (n,).
+    """
+    requests = np.append(0, np.cumsum(is_request))
+    asked_before = requests[:-1] > requests[corpus.first][corpus.conversation]
+    rows = np.flatnonzero(asks & np.append(False, ~asks[:-1]) & asked_before)
+    scores = np.full(len(asks), np.nan, np.float32)
+    if len(rows):
+        encoder = corpus.encoder.load()
+        complaint, contentment = (
+            encoder.messages(sentences)["vector"].mean(0) for sentences in (_COMPLAINTS, _CONTENTMENT)
+        )
+        for some in np.array_split(rows, len(rows) // _AT_ONCE + 1):
+            scores[some] = corpus.vectors[some] @ (complaint - contentment)
+    return scores
+
+
+def unhappy_conversations(scores: FloatArray, corpus: Corpus) -> dict[str, FloatArray]:
+    """Return the number `unhappy` of conversations: 1 if one is, 0 if not, NaN if not known; none if none is known."""
+    means = means_of(scores, corpus.first)
+    known = ~np.isnan(means)
+    return {UNHAPPY: np.where(known, means > 0, np.nan)} if known.any() else {}
