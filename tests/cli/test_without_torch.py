@@ -53,7 +53,7 @@ _COMMANDS = {
 @pytest.fixture
 def plain(tmp_path: Path) -> dict[str, str]:
     (tmp_path / "sitecustomize.py").write_text(_BLOCKED)
-    talks = turnlens.sample_conversations(60)
+    talks = turnlens.sample_conversations(240)  # so many that surprise is measured
     talks.to_json(str(tmp_path / "chats.jsonl"))
     talks.select([0]).to_json(str(tmp_path / "chat.jsonl"))
     paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]

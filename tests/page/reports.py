@@ -132,9 +132,7 @@ def _summary(
             "message": groups,
             "conversation": [_group(g, f"about {_TOPICS[g % 10]}", None, topic) for g in range(topics)],
         },
-        "surprise": {"how": "Rank of the turn among others of its role.", "model": "an-order-model"}
-        if surprise
-        else None,
+        "surprise": surprise,
         "search": {"meaning": False},
     }
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 import turnlens
 from tests.report.talks import chats
 from turnlens._utils.vectors import unit_vectors
-from turnlens.groups.answer_guess import AnsweredVectors, AnswerGuess, answers_to, fit_answer_guess
+from turnlens.groups.answer_guess import AnsweredVectors, LinearGuess, answers_to, fit_answer_guess
 from turnlens.groups.group_model import Basis, read_models
 from turnlens.report import label
 
@@ -136,7 +136,7 @@ def test_a_growing_store_keeps_what_its_answers_taught(tmp_path: Path, tiny_enco
 
     def weights() -> np.ndarray:
         guess = basis_of(store).answers
-        assert isinstance(guess, AnswerGuess)
+        assert isinstance(guess, LinearGuess)
         return guess.weights
 
     before = weights()

@@ -14,7 +14,6 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from tests.report.talks import SETTINGS, SUBJECTS, fine, talks
-from turnlens.encoders.reply_head import ReplyHead
 from turnlens.groups.group_model import read_models
 from turnlens.page import write_report
 from turnlens.page.live_report import LiveReport
@@ -22,8 +21,6 @@ from turnlens.report import Report, build_report
 from turnlens.report import group_edits as edits
 from turnlens.report import surprise as measuring_surprise
 from turnlens.store import ConversationStore
-from turnlens.training import reply_head
-from turnlens.training.recipes.reply_head import ReplyHeadRecipe
 
 
 def test_a_report_holds_every_message_in_its_place(report: Report) -> None:
@@ -41,7 +38,7 @@ def test_a_report_holds_every_message_in_its_place(report: Report) -> None:
     assert report.conversation_labels["tags"].values == ("a, b",)
     assert "n" in report.conversation_labels and set(report.message_labels) == {"intent"}
     assert (report.message_labels["intent"].codes[messages["turn"] > 0] == -1).all()
-    assert report.surprise is None and np.isnan(messages["surprise"]).all()
+    assert np.isnan(messages["surprise"]).all()
 
 
 def test_groups_are_whole_and_named_after_their_texts(report: Report) -> None:
@@ -248,43 +245,16 @@ def test_a_language_model_names_new_groups_once(store: ConversationStore, build:
     assert build(naming=naming).groups == report.groups and not asked
 
 
-def test_an_encoder_with_turn_order_tells_surprise(tmp_path: Path, tiny_encoder: SentenceTransformer) -> None:
-    head = ReplyHead(32, 4)
-    head.candidate.data.fill_(0.01)  # a head that maps candidates has vectors of its own in the store
-    tiny_encoder.reply_head = head
-    store = ConversationStore.open(tmp_path / "ordered", encoder=tiny_encoder)
-    store.add(talks(36))
-    report = build_report(store, settings=SETTINGS)
-    first = report.messages["turn"] == 0
-    assert report.surprise is not None and np.isnan(report.messages["surprise"][first]).all()
-    assert not np.isnan(report.messages["surprise"][~first]).any()
-    values = report.messages["surprise"].reshape(36, 4)[:, 1:].mean(1)
-    assert report.conversations["surprise"] == pytest.approx(values)
-
-
-def test_without_turn_order_halves_rank_each_other(
+def test_the_page_tells_surprise_of_messages_and_conversations(
     tmp_path: Path, tiny_encoder: SentenceTransformer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[set[str]] = []
-    fit = reply_head.fit_reply_head
-
-    def quick(table: Any, recipe: ReplyHeadRecipe) -> Any:
-        seen.append(set(table["id"].to_pylist()))
-        return fit(table, replace(recipe, max_steps=2))
-
-    monkeypatch.setattr(measuring_surprise, "LEAST_CONVERSATIONS", 36)
-    monkeypatch.setattr(reply_head, "fit_reply_head", quick)
-    store = ConversationStore.open(tmp_path / "plain", encoder=tiny_encoder)
+    monkeypatch.setattr(measuring_surprise, "LEAST_CONVERSATIONS", 60)
+    store = ConversationStore.open(tmp_path / "talks", encoder=tiny_encoder)
     store.add(talks(60))
     report = build_report(store, settings=SETTINGS)
-    assert report.surprise is not None and "other half" in report.surprise.how
-    assert not seen[0] & seen[1] and seen[0] | seen[1] == set(report.ids)
     assert (np.isnan(report.messages["surprise"]) == (report.messages["turn"] == 0)).all()
-    for conversations, fitted in ((70, 2), (80, 4)):  # the heads serve again until there are a quarter more
-        store.add(talks(conversations))
-        grown = build_report(store, settings=SETTINGS)
-        assert len(seen) == fitted
-        assert (np.isnan(grown.messages["surprise"]) == (grown.messages["turn"] == 0)).all()
+    values = report.messages["surprise"].reshape(60, 4)[:, 1:].mean(1)
+    assert report.conversations["surprise"] == pytest.approx(values)
 
 
 def read(folder: Path, name: str) -> Any:

@@ -13,27 +13,26 @@ import numpy as np
 
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, Vectors
 
-_RIDGE = 1.0  # of the mean variance of answers, added to each
 _TINY = 1e-9  # so that answers that are all the same can be solved, too: they tell nothing
 _LEAST = 2  # answered messages for each dimension; of fewer, too little can be learned
 _MOST = 50_000  # answered messages, spread over all
 
 
 @dataclass(frozen=True)
-class AnswerGuess:
-    """The best linear guess of the vector of a message, less the mean of all, from that of its answer.
+class LinearGuess:
+    """The best linear guess of vectors, less their mean, from others, such as of messages from their answers.
 
     Attributes:
-        mean: The mean of the answers (dim,).
-        weights: The factors of answers without it (dim, dim).
+        mean: The mean of the others (dim,).
+        weights: The factors of the others without it (dim, dim of the guessed).
     """
 
     mean: FloatArray
     weights: FloatArray
 
-    def __call__(self, answers: FloatArray) -> FloatArray:
-        """The guesses from the vectors of answers, both (n, dim)."""
-        return np.asarray((answers - self.mean) @ self.weights)
+    def __call__(self, others: FloatArray) -> FloatArray:
+        """The guesses (n, dim of the guessed) from others (n, dim)."""
+        return np.asarray((others - self.mean) @ self.weights)
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class AnsweredVectors:
 
     vectors: Vectors
     answer: IntArray
-    guess: AnswerGuess
+    guess: LinearGuess
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -71,7 +70,7 @@ def answers_to(role: IntArray, conversation: IntArray) -> IntArray:
     return np.where(np.append(conversation, -1)[answer] == conversation, answer, -1)
 
 
-def fit_answer_guess(vectors: FloatArray, answer: IntArray, usable: BoolArray) -> AnswerGuess | None:
+def fit_answer_guess(vectors: FloatArray, answer: IntArray, usable: BoolArray) -> LinearGuess | None:
     """Learn to guess messages from their answers, by ridge regression.
 
     It is scaled by how well one half of the messages guesses the other: the slope of these on their guesses.
@@ -93,18 +92,22 @@ def fit_answer_guess(vectors: FloatArray, answer: IntArray, usable: BoolArray) -
     messages -= messages.mean(0)
     first, second = np.array_split(np.arange(len(rows)), 2)
     halves = (
-        (_fitted(answers[own], messages[own])(answers[other]), messages[other])
+        (fit_linear_guess(answers[own], messages[own])(answers[other]), messages[other])
         for own, other in ((first, second), (second, first))
     )
     products = np.sum([((guessed * guessed).sum(), (guessed * true).sum()) for guessed, true in halves], axis=0)
     slope = min(products[1] / products[0], 1) if products[0] > 0 else 0
-    guess = _fitted(answers, messages)
-    return AnswerGuess(guess.mean, (slope * guess.weights).astype(np.float32)) if slope > 0 else None
+    guess = fit_linear_guess(answers, messages)
+    return LinearGuess(guess.mean, (slope * guess.weights).astype(np.float32)) if slope > 0 else None
 
 
-def _fitted(answers: FloatArray, messages: FloatArray) -> AnswerGuess:
-    mean = answers.mean(0)
-    inside = answers - mean
+def fit_linear_guess(others: FloatArray, guessed: FloatArray, ridge: float = 1.0) -> LinearGuess:
+    """Learn to guess vectors, less their mean (n, dim of the guessed), from others (n, dim).
+
+    The ridge is what is added to the variance in each direction, as a share of the mean variance of the others.
+    """
+    mean = others.mean(0)
+    inside = others - mean
     scatter = (inside.T @ inside).astype(np.float64)
-    scatter += max(_RIDGE * np.trace(scatter) / len(scatter), _TINY) * np.eye(len(scatter))
-    return AnswerGuess(mean, np.linalg.solve(scatter, inside.T @ messages))
+    scatter += max(ridge * np.trace(scatter) / len(scatter), _TINY) * np.eye(len(scatter))
+    return LinearGuess(mean, np.linalg.solve(scatter, inside.T @ guessed).astype(np.float32))

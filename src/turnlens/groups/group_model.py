@@ -14,7 +14,7 @@ from turnlens._utils.registries import GROUPS_FILE
 from turnlens._utils.text_values import printable
 from turnlens._utils.vectors import FloatArray, IntArray
 from turnlens.encoders.context_projection import ContextProjection
-from turnlens.groups.answer_guess import AnswerGuess
+from turnlens.groups.answer_guess import LinearGuess
 
 Kind = Literal["message", "conversation"]
 KINDS: tuple[Kind, ...] = ("message", "conversation")
@@ -77,7 +77,7 @@ class Basis:
     history: bool
     context: ContextProjection | None = None
     asker: str | None = None
-    answers: AnswerGuess | None = None
+    answers: LinearGuess | None = None
 
     def vectors_of(self, vectors: FloatArray) -> FloatArray:
         """Project the vectors of other messages, from the same encoder, as those of the basis are (n, dim)."""
@@ -227,5 +227,5 @@ def _basis(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kind: str
         context = ContextProjection(arrays[f"{kind}.mean"], arrays[f"{kind}.matrix"], facts["context"])
     answers = None
     if f"{kind}.answers.weights" in arrays:
-        answers = AnswerGuess(arrays[f"{kind}.answers.mean"], arrays[f"{kind}.answers.weights"])
+        answers = LinearGuess(arrays[f"{kind}.answers.mean"], arrays[f"{kind}.answers.weights"])
     return Basis(**facts["basis"], **stored, context=context, answers=answers)

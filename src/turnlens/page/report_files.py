@@ -132,7 +132,7 @@ def summary(report: Report) -> dict[str, Any]:
             "last": float(known.max()) if len(known) else None,
         },
         "groups": {kind: [asdict(group) for group in report.groups[kind]] for kind in KINDS},
-        "surprise": None if report.surprise is None else asdict(report.surprise),
+        "surprise": bool(np.isfinite(report.messages["surprise"]).any()),
         "search": {"meaning": False},
     }
 

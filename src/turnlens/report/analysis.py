@@ -10,7 +10,7 @@ import numpy as np
 from turnlens._utils.progress import note, progress_of, shows_progress
 from turnlens._utils.vectors import IntArray, Vectors
 from turnlens.encoders.context_projection import ContextProjection, ProjectedVectors, fit_context_projection
-from turnlens.groups.answer_guess import AnsweredVectors, AnswerGuess, answers_to, fit_answer_guess
+from turnlens.groups.answer_guess import AnsweredVectors, LinearGuess, answers_to, fit_answer_guess
 from turnlens.groups.canned_replies import canned_texts
 from turnlens.groups.group_model import ASKED, KINDS, Basis, GroupModel, GroupModels, Kind
 from turnlens.groups.group_settings import GroupSettings
@@ -21,7 +21,7 @@ from turnlens.report.boilerplate import Spans, without_boilerplate
 from turnlens.report.corpus import Corpus, in_history, means_of
 from turnlens.report.find_requests import requests_of
 from turnlens.report.group_names import Naming
-from turnlens.report.report import Report, Surprise
+from turnlens.report.report import Report
 from turnlens.report.report_groups import named_groups
 from turnlens.report.speakers import Speakers
 from turnlens.report.stored_analysis import Analysis
@@ -94,7 +94,7 @@ def analyse(
     columns["message"] |= {"request": is_request, UNHAPPY: unhappy}
     columns["conversation"]["similar"] = _similar(groupings["conversation"])
     neighbours = {kind: grouping.neighbours for kind, grouping in groupings.items()}
-    return Analysis(columns, neighbours, groups, unhappy_conversations(unhappy, corpus), surprise=None), models
+    return Analysis(columns, neighbours, groups, unhappy_conversations(unhappy, corpus)), models
 
 
 def add_page_columns(
@@ -102,22 +102,22 @@ def add_page_columns(
 ) -> tuple[Analysis, GroupModels]:
     """Add the columns x, y and surprise to an analysis, and places on the map to its groups.
 
-    They are those of a former report on the same data, if it has them. The encoder is loaded only for its reply head.
+    They are those of a former report on the same data, if it has them.
     """
     if former is not None and former.has_map:
         columns = {kind: {name: former.columns(kind)[name] for name in _OF_PAGE} for kind in KINDS}
-        return _with(analysis, columns, former.surprise), models
+        return _with(analysis, columns), models
     for kind in KINDS:
         if len(models[kind].places) != len(models[kind].keys) or not np.isfinite(models[kind].places).all():
             places = layout(models[kind].neighbours, seed, models[kind].places)
             models = models | {kind: replace(models[kind], places=places)}
-    surprise, surprises, heads = measure_surprise(corpus, seed, analysis.heads)
+    surprises = measure_surprise(corpus, seed)
     of_conversations = means_of(surprises, corpus.first).astype(np.float32)
     columns = {
         kind: {**_placed(analysis.neighbours[kind], models[kind], seed), "surprise": values}
         for kind, values in zip(KINDS, (surprises, of_conversations))
     }
-    return _with(replace(analysis, heads=heads), columns, surprise), models
+    return _with(analysis, columns), models
 
 
 def _projected(corpus: Corpus, context: ContextProjection | None) -> dict[Kind, Vectors]:
@@ -156,7 +156,7 @@ def _answers(corpus: Corpus, speakers: Speakers, canned: IntArray) -> IntArray:
 
 def _learned(
     corpus: Corpus, speakers: Speakers, settings: GroupSettings, answer: IntArray | None, models: GroupModels
-) -> tuple[ContextProjection | None, AnswerGuess | None]:
+) -> tuple[ContextProjection | None, LinearGuess | None]:
     """Return the projection and the guess from answers that groups were fitted with, or learn new ones.
 
     They are learned again when there are twice or half as many messages as taught them.
@@ -182,9 +182,9 @@ def _similar(grouping: Grouping) -> np.ndarray:
     return similar
 
 
-def _with(analysis: Analysis, added: Mapping[Kind, Mapping[str, np.ndarray]], surprise: Surprise | None) -> Analysis:
+def _with(analysis: Analysis, added: Mapping[Kind, Mapping[str, np.ndarray]]) -> Analysis:
     columns = {kind: {**analysis.columns[kind], **added[kind]} for kind in KINDS}
-    return replace(analysis, columns=columns, surprise=surprise)
+    return replace(analysis, columns=columns)
 
 
 def _placed(neighbours: Neighbours, model: GroupModel, seed: int) -> dict[str, np.ndarray]:

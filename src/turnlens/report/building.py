@@ -19,7 +19,7 @@ from turnlens.report.corpus import Corpus, embedded_corpus, stored_corpus
 from turnlens.report.report import Report
 from turnlens.report.seed_groups import Seeds, examples_of, with_seeds
 from turnlens.report.speakers import speakers_of, with_opener_roles
-from turnlens.report.stored_analysis import Analysis, read_analysis, read_heads, write_analysis
+from turnlens.report.stored_analysis import Analysis, read_analysis, write_analysis
 from turnlens.report.summary import write_summary
 from turnlens.store import ConversationStore, StoreError
 from turnlens.store.rewrites import OVERVIEW_FILE
@@ -157,7 +157,6 @@ class _Builder:
             from turnlens.report.analysis import analyse  # its libraries take seconds to load
 
             analysis, models = analyse(corpus, boilerplate, self._speakers, self._fitting, models, former, self._naming)
-            analysis = replace(analysis, heads=None if self._path is None else read_heads(self._path))
         if self._page and "x" not in analysis.columns["message"]:
             from turnlens.report.analysis import add_page_columns
 
@@ -175,7 +174,6 @@ class _Builder:
             roles=corpus.roles,
             speakers=speakers,
             groups=analysis.groups,
-            surprise=analysis.surprise,
             messages={
                 **analysis.columns["message"],
                 "conversation": corpus.conversation,

@@ -51,13 +51,11 @@ class CorpusEncoder:
     Attributes:
         name: The place that it was loaded from.
         digest: A hash of it, see `StoreEncoder.digest`.
-        has_replies: It has a reply head.
         load: Loads it.
     """
 
     name: str
     digest: str
-    has_replies: bool
     load: Callable[[], StoreEncoder]
 
 
@@ -141,7 +139,7 @@ def stored_corpus(store: ConversationStore, folder: Path) -> Corpus:
         for batch in tables.messages.batches(_OF_MESSAGES):
             columns.take_messages(batch)
             advance(len(batch))
-    encoder = CorpusEncoder(state.encoder, state.digest, state.has_replies, store.encoder)
+    encoder = CorpusEncoder(state.encoder, state.digest, store.encoder)
     stamp = f"{state.folder} {state.messages} {state.conversations}"
     return columns.corpus(Path(store.path).name.removesuffix(".store"), stamp, encoder)
 
@@ -162,7 +160,7 @@ def embedded_corpus(data: ConversationSource, encoder: Encoder, folder: Path) ->
         for batch in records:
             _embed([record for record in batch if last[record.id] is record], embedder, columns)
             advance(len(batch))
-    encoder_of = CorpusEncoder(embedder.name, embedder.digest(), embedder.has_replies, lambda: embedder)
+    encoder_of = CorpusEncoder(embedder.name, embedder.digest(), lambda: embedder)
     return columns.corpus("conversations", "", encoder_of)
 
 

@@ -74,19 +74,6 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Surprise:
-    """The way in which surprise was measured.
-
-    Attributes:
-        how: The method, in one sentence.
-        model: The model that was used.
-    """
-
-    how: str
-    model: str
-
-
-@dataclass(frozen=True)
 class Report:
     """All that is known about the conversations of a corpus.
 
@@ -102,7 +89,6 @@ class Report:
         roles: All roles that occur.
         speakers: The asker, and the parts that are grouped apart.
         groups: The groups of messages and of conversations: coarse groups first, then by size.
-        surprise: The way in which surprise was measured; ``None`` if it was not, or could not be.
         messages: Columns of length n: group, request (whether it is one), unhappy (above 0 if it is, NaN if it follows
             no answer), conversation, turn, role, time; if it is for the page, x, y and surprise.
         conversations: Columns of length m: group, first, turns, time; similar (m, 5); x, y and surprise as above.
@@ -132,7 +118,6 @@ class Report:
     roles: Sequence[str]
     speakers: Speakers
     groups: Mapping[Kind, Sequence[Group]]
-    surprise: Surprise | None
     messages: Mapping[str, np.ndarray]
     conversations: Mapping[str, np.ndarray]
     message_labels: Mapping[str, Label]

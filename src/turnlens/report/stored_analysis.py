@@ -14,12 +14,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from turnlens._utils.files import atomic_path
-from turnlens.encoders.reply_scores import HeadArrays
 from turnlens.groups.group_model import FILE as MODEL_FILE
 from turnlens.groups.group_model import KINDS, GroupModels, Kind
 from turnlens.groups.neighbours import Neighbours
-from turnlens.report.report import Group, Surprise
-from turnlens.report.surprise import FittedHeads
+from turnlens.report.report import Group
 from turnlens.store.rewrites import FINDINGS_FILE
 
 FILE = FINDINGS_FILE
@@ -38,16 +36,12 @@ class Analysis:
         neighbours: The neighbours of both among the samples that groups were fitted to.
         groups: The groups of both: coarse groups first, then by size.
         numbers: What is measured of each conversation: unhappy (m,).
-        surprise: The way in which surprise was measured; ``None`` if it was not, or could not be.
-        heads: The heads that measure surprise, if they were fitted for this.
     """
 
     columns: Mapping[Kind, Mapping[str, np.ndarray]]
     neighbours: Mapping[Kind, Neighbours]
     groups: Mapping[Kind, Sequence[Group]]
     numbers: Mapping[str, np.ndarray]
-    surprise: Surprise | None
-    heads: FittedHeads | None = None
 
 
 def read_analysis(store: Path, stamp: str, ids: Sequence[str], models: GroupModels) -> Analysis | None:
@@ -63,30 +57,9 @@ def read_analysis(store: Path, stamp: str, ids: Sequence[str], models: GroupMode
             neighbours={kind: Neighbours(**_of(arrays, f"{kind}.neighbours.")) for kind in KINDS},
             groups={kind: [_group(group, models, kind) for group in facts["groups"][kind]] for kind in KINDS},
             numbers={name: arrays[f"number.{name}"] for name in facts["numbers"]},
-            surprise=None if facts["surprise"] is None else Surprise(**facts["surprise"]),
-            heads=_heads(facts, arrays),
         )
     except _UNREADABLE:
         return None
-
-
-def read_heads(store: Path) -> FittedHeads | None:
-    """Read the heads that were last fitted to a store, whatever has changed since."""
-    try:
-        with safe_open(store / FILE, framework="numpy") as file:
-            names = [name for name in file.keys() if name.startswith("heads.")]  # noqa: SIM118 (no mapping)
-            facts = json.loads((file.metadata() or {})["findings"])
-            return _heads(facts, {name: file.get_tensor(name) for name in names})
-    except _UNREADABLE:
-        return None
-
-
-def _heads(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> FittedHeads | None:
-    if "heads" not in facts:
-        return None
-    first, second = (HeadArrays(**_of(arrays, f"heads.{half}.")) for half in (0, 1))
-    stamp, conversations = facts["heads"]
-    return FittedHeads(stamp, conversations, (first, second))
 
 
 def write_analysis(store: Path, stamp: str, ids: Sequence[str], analysis: Analysis) -> None:
@@ -103,12 +76,7 @@ def write_analysis(store: Path, stamp: str, ids: Sequence[str], analysis: Analys
             for kind, groups in analysis.groups.items()
         },
         "numbers": list(analysis.numbers),
-        "surprise": None if analysis.surprise is None else asdict(analysis.surprise),
     }
-    if (heads := analysis.heads) is not None:
-        facts["heads"] = (heads.stamp, heads.conversations)
-        for half, head in enumerate(heads.halves):
-            arrays |= {f"heads.{half}.{name}": weight for name, weight in head._asdict().items()}
     with atomic_path(store / FILE) as temporary:
         contiguous = {name: np.ascontiguousarray(values) for name, values in arrays.items()}
         save_file(contiguous, temporary, metadata={"findings": json.dumps(facts)})

@@ -30,6 +30,10 @@ turnlens.parts = (() => {
     ];
   }
 
+  const SURPRISE =
+    "So many of a thousand random messages of the same role would fit better after the turns before: few if it was expected, half by chance, " +
+    "most if it is a surprise. What usually follows was learned from the other half of these conversations.";
+
   /** A score of surprise from 0 to 1, as a bar with what it says. */
   function surprise(value) {
     if (Number.isNaN(value)) return null;
@@ -275,6 +279,7 @@ turnlens.parts = (() => {
     group,
     badges,
     surprise,
+    SURPRISE,
     messages,
     conversations,
     subject,

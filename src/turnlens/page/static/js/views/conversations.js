@@ -13,7 +13,7 @@ turnlens.views.conversations = (() => {
 
   function render(main, route, selection) {
     const {summary} = turnlens.report;
-    const isKnown = {surprise: summary.surprise !== null, newest: summary.times.first !== null};
+    const isKnown = {surprise: summary.surprise, newest: summary.times.first !== null};
     const orders = Object.entries(ORDERS).filter(([name]) => isKnown[name] ?? true).map(([name, [label]]) => [name, label]);
     const order = orders.some(([name]) => name === route.options.order) ? route.options.order : "data";
     const rows = sorted(selection, order);
@@ -25,7 +25,7 @@ turnlens.views.conversations = (() => {
         {class: "tools"},
         choice("Order", orders, order, (value) => turnlens.route.setOptions({order: value})),
       ),
-      order === "surprise" && turnlens.parts.note(turnlens.dom.shortened(summary.surprise.how, 400), " A conversation's is the mean of its messages'."),
+      order === "surprise" && turnlens.parts.note(turnlens.parts.SURPRISE, " A conversation's is the mean of its messages'."),
       turnlens.parts.inPieces(rows, (some) => turnlens.parts.conversations(some)),
     );
     return {};
@@ -46,11 +46,11 @@ turnlens.views.conversations = (() => {
 
 turnlens.views.conversation = (() => {
   const {add, element, button, quote, shortened, fill, announce} = turnlens.dom;
-  const {panel, note, group, role, labels, surprise} = turnlens.parts;
+  const {panel, note, group, role, labels, surprise, SURPRISE} = turnlens.parts;
   const LONG = 3000;
 
   function render(main, route, selection) {
-    const {conversations, ids, summary} = turnlens.report;
+    const {conversations, ids} = turnlens.report;
     const c = Number(route.parts[0]);
     if (!(c >= 0 && c < ids.length)) {
       add(main, element("h1", null, "No such conversation"));
@@ -100,7 +100,7 @@ turnlens.views.conversation = (() => {
             panel(
               "Surprise",
               turnlens.charts.curve(values, (turn) => goTo(turns, turn)),
-              note(shortened(summary.surprise.how, 400), " Press a point to go to its turn."),
+              note(SURPRISE, " Press a point to go to its turn."),
             ),
           similar(c),
         ),
