@@ -16,7 +16,7 @@ from turnlens.groups.group_members import tightness
 from turnlens.groups.group_model import StoredGroup
 from turnlens.groups.naming import name_sentences
 from turnlens.groups.naming_endpoint import Endpoint
-from turnlens.groups.phrases import distinct_names, keyword_name, name_phrases, told_apart, without_placeholders
+from turnlens.groups.phrases import distinct_names, name_phrases, told_apart, without_placeholders
 
 
 def test_phrases_are_of_one_group_only() -> None:
@@ -70,12 +70,6 @@ def test_phrases_rank_by_likeness_of_other_texts() -> None:
     texts[-2], texts[-1] = "seat in minutes", "bill for a bag"
     assert name_phrases(texts, labels, vectors=vectors)[0] == ["minutes", "bag"]
     assert name_phrases(["the", "the"], np.asarray([0, 0]), vectors=vectors[:2]) == [["the"]]  # there are no others
-
-
-def test_keyword_names_hold_nearly_equally_common_phrases() -> None:
-    texts = ["The gate?", "Gate 4", "which gate", "gate: bus", "terminal and gate", "two gates, terminal"]
-    assert keyword_name(["gate", "terminal", "bus"], texts) == "gate · terminal"
-    assert keyword_name([], texts) == ""
 
 
 def test_tightness_ignores_the_mean_of_a_part() -> None:

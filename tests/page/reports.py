@@ -36,6 +36,7 @@ def write_synthetic(
     texts: list[str] | None = None,
     times: bool = True,
     surprise: bool = True,
+    unhappy: bool = False,
     struck: dict[int, list[list[int]]] | None = None,
     findings: list[list[str | int]] | None = None,
     notice: str | None = None,
@@ -70,6 +71,8 @@ def write_synthetic(
         "surprise": column(rank, "float32"),
         "label:intent": column(np.where(turn == 0, topic[conversation], -1), "int32"),
     }
+    if unhappy:  # the third message of each conversation, ever more
+        messages["unhappy"] = column(np.where(turn == 2, conversation, np.nan), "float32")
     similar = (np.arange(conversations)[:, None] + np.arange(1, 6)) % conversations
     rows = {
         "x": column(np.cos(topic) + rng.normal(0, 0.05, conversations), "float32"),

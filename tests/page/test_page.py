@@ -344,6 +344,18 @@ def test_the_overview_lists_requests_of_the_asker(show: Show) -> None:
     page.wait_for_selector("h2:has-text('Typical')")
 
 
+def test_an_opened_request_shows_its_unhappiest_messages(show: Show) -> None:
+    page = show("overview", unhappy=True)
+    page.locator(".requests .toggle").first.click()
+    opened = page.locator(".requests .opened")
+    opened.get_by_text("Unhappy with an answer").wait_for()
+    opened.locator(".example .quote").nth(5).wait_for()
+    shown = [int(text.rsplit(" ", 1)[1]) for text in opened.locator(".example").all_inner_texts()[3:]]
+    assert len(shown) == 3 and shown == sorted(shown, reverse=True)
+    opened.locator(".example a").last.click()
+    page.wait_for_selector(".turn .badge:has-text('unhappy')")
+
+
 def test_requests_sort_by_columns_and_split_by_categories(show: Show) -> None:
     page = show("overview", conversations=120)
     page.locator("thead button", has_text="rating").click()  # which requests have bad ratings?

@@ -29,6 +29,8 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 import turnlens
 from quick import add_quick, data_folder
+from turnlens._utils.vectors import unit_vectors
+from turnlens.encoders.messages import encode_messages
 from turnlens.evaluation.clustering_metrics import discovery_figures
 from turnlens.groups import neighbours as assigning
 from turnlens.groups.communities import communities, neighbour_graph
@@ -225,7 +227,7 @@ def cases(encoder: str | None, quick: bool) -> list[Case]:
     model = turnlens.load_encoder(encoder) if encoder else turnlens.load_encoder()
     found = []
     for name, messages in sets(quick).items():
-        vectors = model.encode([text for text, _ in messages], normalize_embeddings=True)
+        vectors = unit_vectors(encode_messages(model, [text for text, _ in messages]))
         _, labels = np.unique([intent for _, intent in messages], return_inverse=True)
         found.append(Case(name, np.asarray(vectors, np.float32), labels))
     return found

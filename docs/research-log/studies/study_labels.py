@@ -23,6 +23,8 @@ import numpy as np
 import turnlens
 from quick import add_quick
 from study_groups import Labelled, distinct, messages_of, turnlens_groups
+from turnlens._utils.vectors import unit_vectors
+from turnlens.encoders.messages import encode_messages
 from turnlens.groups.group_model import Basis, StoredGroup, empty_model
 from turnlens.report.labelling import Labeller
 
@@ -98,7 +100,7 @@ def main() -> None:
     sets = parts(bool(arguments.quick), arguments.most)
     texts = sorted({text for pair in sets.values() for messages in pair for text, _ in messages})
     encoder = turnlens.load_encoder(arguments.encoder) if arguments.encoder else turnlens.load_encoder()
-    vectors = dict(zip(texts, np.asarray(encoder.encode(texts, normalize_embeddings=True), np.float32)))
+    vectors = dict(zip(texts, unit_vectors(encode_messages(encoder, texts))))
     for title, fewer in (("all intents", list), ("half of the intents", without_half)):
         print(
             f"\n| groups of {title} | " + " | ".join(COLUMNS) + " |\n" + "|---" * (len(COLUMNS) + 1) + "|", flush=True

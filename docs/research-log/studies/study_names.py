@@ -21,6 +21,7 @@ from quick import add_quick, data_folder
 from study_groups import sets
 from turnlens._utils.vectors import unit_vectors
 from turnlens.encoders.folders import BASE_ENCODER
+from turnlens.encoders.messages import encode_messages
 from turnlens.groups.fitting import fit_groups
 from turnlens.groups.group_settings import GroupSettings
 from turnlens.groups.naming import name_sentences
@@ -42,7 +43,7 @@ def halves(
     texts: Sequence[str], encoder: turnlens.ConversationEncoder, judge: turnlens.ConversationEncoder
 ) -> list[Half]:
     """The half that groups are fitted to, and the other."""
-    vectors, judged = (np.asarray(each.encode(texts, normalize_embeddings=True)) for each in (encoder, judge))
+    vectors, judged = (unit_vectors(encode_messages(each, list(texts))) for each in (encoder, judge))
     fitted = vectors[::2]
     count = GroupSettings().neighbours_among(len(fitted))
     among = nearest(fitted, fitted, count)
@@ -69,7 +70,7 @@ WAYS: dict[str, Callable[[Half], list[str]]] = {
 
 
 def judged(names: Sequence[str], fitted: Half, other: Half, judge: turnlens.ConversationEncoder) -> list[float]:
-    vectors = np.asarray(judge.encode(list(names), normalize_embeddings=True))
+    vectors = unit_vectors(encode_messages(judge, list(names)))
     middles = unit_vectors(np.stack([fitted.judged[fitted.groups == group].mean(0) for group in range(len(names))]))
     inside = other.groups >= 0
     right = (other.judged[inside] @ vectors.T).argmax(1) == other.groups[inside]

@@ -28,6 +28,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 import turnlens
 from quick import add_quick, data_folder, is_quick
 from study_groups import Way, bertopic, hdbscan, k_means_chosen
+from turnlens._utils.vectors import unit_vectors
+from turnlens.encoders.messages import encode_messages
 
 DOMAINS = ("airline", "fastfood", "insurance", "software")
 MOVES = {"openinggreeting", "closinggreeting", "thankyou", "confirmation", "rejection", "contentonly", "outofdomain"}
@@ -127,7 +129,7 @@ def main() -> None:
         said = [[one["content"] for one in row["messages"] if one["role"] == "user"] for row in rows]
         texts = [next((text for text in own if len(text) > 20), own[0]) for own in said]
         sentences = [re.split(r"(?<=[.!?])\s|\n", text)[0] for text in texts]
-        vectors, of_sentences = (encoder.encode(each, normalize_embeddings=True) for each in (texts, sentences))
+        vectors, of_sentences = (unit_vectors(encode_messages(encoder, each)) for each in (texts, sentences))
         found = {"turnlens": listed(rows, encoder, seed)}
         found |= {name: grouped(way, vectors, seed) for name, way in on_vectors.items()}
         found["k-means of first sentences, as Kura groups summaries"] = grouped(k_means_chosen, of_sentences, seed)

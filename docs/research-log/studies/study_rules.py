@@ -36,7 +36,6 @@ from turnlens.groups.pipeline import Grouping
 from turnlens.report import analysis, boilerplate, building, corpus, find_requests
 from turnlens.report.speakers import speakers_of
 
-MOST = 1000  # requests of a board
 LEAST = 5  # requests of a label
 LEARNED = ("multidogo", "clinc", "star", "sgd")  # sources that the encoder that ships has learned from
 REAL = 0.6  # of the tickets of a listed request must be of one kind
@@ -60,24 +59,24 @@ def conversations(*files: str) -> list[Row]:
     return [row for file in files for row in turnlens.read_conversations(data_folder() / f"{file}.jsonl.gz")]
 
 
-def alone(name: str, pairs: Sequence[tuple[str, str]]) -> Board:
+def alone(name: str, pairs: Sequence[tuple[str, str]], most: int) -> Board:
     """Requests by themselves, each text once, without rare labels."""
     distinct = sorted(dict(pairs).items())
     random.Random(0).shuffle(distinct)
-    sizes = Counter(label for _, label in distinct[:MOST])
-    kept = [(text, label) for text, label in distinct[:MOST] if sizes[label] >= LEAST]
+    sizes = Counter(label for _, label in distinct[:most])
+    kept = [(text, label) for text, label in distinct[:most] if sizes[label] >= LEAST]
     rows = [
         {"id": str(number), "messages": [{"role": "user", "content": text}]} for number, (text, _) in enumerate(kept)
     ]
     return Board(name, "alone", rows, {str(number): label for number, (_, label) in enumerate(kept)})
 
 
-def both(name: str, rows: Sequence[Row], label: str) -> Board:
+def both(name: str, rows: Sequence[Row], label: str, most: int) -> Board:
     """Whole conversations, each with the task that it is about."""
     of = {row["id"]: row[label] for row in rows if isinstance(row.get(label), str)}
     ids = sorted(of)
     random.Random(0).shuffle(ids)
-    chosen = set(ids[: MOST // 3])
+    chosen = set(ids[: most // 3])
     kept = [{"id": row["id"], "messages": row["messages"]} for row in rows if row["id"] in chosen]
     return Board(name, "both", kept, {id: of[id] for id in chosen})
 
@@ -93,10 +92,10 @@ def export(folder: Path) -> Board:
     return Board(folder.name, "export", rows, {id: truth[id]["kind"] for id in turns})
 
 
-def boards(exports: Path | None, quick: bool) -> list[Board]:
+def boards(exports: Path | None, most: int, quick: bool) -> list[Board]:
     if quick:
         sample = list(turnlens.sample_conversations(60))
-        return [both("sample", sample, "domain")]
+        return [both("sample", sample, "domain", most)]
 
     def labelled(*files: str) -> list[tuple[str, str]]:
         said = [message for row in conversations(*files) for message in row["messages"]]
@@ -115,16 +114,16 @@ def boards(exports: Path | None, quick: bool) -> list[Board]:
         asked = {one["intent"] for one in row["messages"] if one.get("intent")}
         services += [{**row, "task": asked.pop()}] if len(asked) == 1 else []
     return [
-        alone("dstc11", labelled("dstc11_dev/insurance")),
-        *(alone(f"multidogo {name}", labelled(f"multidogo/{name}/train")) for name in DOMAINS),
-        alone("clinc 30", [one for one in clinc if one[1] in intents[:30]]),
-        alone("clinc 75", [one for one in clinc if one[1] in intents[30:105]]),
-        alone("hwu", labelled("hwu64/test", "hwu64/train")),
-        alone("snips", labelled("snips/test", "snips/train")),
-        alone("sgd", labelled("sgd/dev")),
-        alone("star", tasks),
-        both("star talks", star, "task"),
-        both("sgd talks", services, "task"),
+        alone("dstc11", labelled("dstc11_dev/insurance"), most),
+        *(alone(f"multidogo {name}", labelled(f"multidogo/{name}/train"), most) for name in DOMAINS),
+        alone("clinc 30", [one for one in clinc if one[1] in intents[:30]], most),
+        alone("clinc 75", [one for one in clinc if one[1] in intents[30:105]], most),
+        alone("hwu", labelled("hwu64/test", "hwu64/train"), most),
+        alone("snips", labelled("snips/test", "snips/train"), most),
+        alone("sgd", labelled("sgd/dev"), most),
+        alone("star", tasks, most),
+        both("star talks", star, "task", most),
+        both("sgd talks", services, "task", most),
         *(export(folder) for folder in sorted(exports.iterdir() if exports else ())),
     ]
 
@@ -157,13 +156,15 @@ class Judge:
         grouped = analysis._grouped
 
         def only_messages(told: Any, vectors: Any, kind: str, *rest: Any) -> Grouping:
-            return grouped(told, vectors, kind, *rest) if kind == "message" else pipeline._nothing(len(told.ids))
+            if kind == "message":
+                return grouped(told, vectors, kind, *rest)
+            return pipeline.group_vectors(vectors, [""] * len(told.ids), GroupSettings())
 
         spans = building.find_boilerplate(own.texts, own.conversation, own.role, own.vectors)
         with (
             mock.patch.object(analysis, "named_groups", keep),
             mock.patch.object(analysis, "_grouped", only_messages),
-            mock.patch.object(analysis, "signals", lambda *_: {}),
+            mock.patch.object(analysis, "unhappiness", lambda told, *_: np.full(len(told.texts), np.nan)),
         ):
             analysis.analyse(own, spans, speakers_of(own), GroupSettings(seed=seed), {})
         told, speakers, groups = found[0]
@@ -216,6 +217,11 @@ RULES: dict[str, list[tuple[Any, str, Any]]] = {
     "alike requests joined": [(fitting, "_ALIKE", 1e9)],
     "vague groups dissolved": [(fitting, "dissolve_vague_groups", _as_it_is)],
     "noisy requests": [(fitting, "_NOISY", 1e9)],
+    "noise, joining and dissolving": [
+        (fitting, "_NOISY", 1e9),
+        (fitting, "_ALIKE", 1e9),
+        (fitting, "dissolve_vague_groups", _as_it_is),
+    ],
     "settling": [(fitting, "_ROUNDS", 0)],
     "outliers": [(pipeline, "outlier_cosine", lambda *_: -1.0)],
     "a third of the votes": [(neighbours, "LEAST_SHARE", 0.0)],
@@ -224,6 +230,16 @@ RULES: dict[str, list[tuple[Any, str, Any]]] = {
     "courtesies: close": [(find_requests, "_CLOSES", 1e9)],
     "courtesies: alone": [(find_requests, "_ALONE", 2.0)],
     "courtesies: before more": [(find_requests, "_VARIED", 0.0)],
+    "courtesies: words": [
+        (find_requests, "is_courtesy", lambda _: False),
+        (find_requests, "courtesy_name", lambda _: ""),
+    ],
+    "courtesies: all but short and words": [
+        (find_requests, "_CLOSES", 1e9),
+        (find_requests, "_ALONE", 2.0),
+        (find_requests, "_VARIED", 0.0),
+    ],
+    "canned texts of the asker": [(find_requests, "split_from_canned", _as_it_is)],
     "details": [(find_requests, "_COMES_FIRST", 0.0)],
     "boilerplate": [(building, "find_boilerplate", _nowhere)],
     "sentences that decide the answer": [(boilerplate, "decisive", lambda *_: set())],
@@ -280,9 +296,11 @@ def main() -> None:
     parser.add_argument("--only", default="", help="variants whose name has one of these; 'nothing' for the base")
     parser.add_argument("--boards", default="", help="boards whose name or kind has this")
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--most", type=int, default=1000, help="messages or thrice the conversations of a board")
     add_quick(parser, only="boilerplate")
     arguments = parser.parse_args()
-    every = [one for one in boards(arguments.exports, bool(arguments.quick)) if arguments.boards in one.name + one.kind]
+    every = boards(arguments.exports, arguments.most, bool(arguments.quick))
+    every = [one for one in every if arguments.boards in one.name + one.kind]
     start = time.process_time()
     judge = Judge(every, arguments.untouched)
     print(f"embedded in {time.process_time() - start:.0f} CPU s", flush=True)

@@ -40,8 +40,7 @@ _TIMES = 2  # as frequent as in all other groups, a phrase must be in a group
 _AS_ITS_OWN = 2  # texts of other groups that a phrase counts as having, as much like the group as its own texts
 _LEAST_ALIKE = 0.05  # texts of a group are with it, by cosine, so that one that is like all others divides by something
 _SAME = 0.6  # if this share of the texts with a phrase also has a longer phrase around it, the longer one is better
-_PHRASES, _IN_NAME = 8, 3  # the most of a group, and of its name
-_AS_COMMON = 1 / 3  # as the first of them, a phrase of a name must be
+_PHRASES = 8  # the most of a group
 _ALIKE = 0.75  # of the words of two names are the same: they do not tell their groups apart
 
 
@@ -165,13 +164,6 @@ def _alike(present: Any, vectors: FloatArray, member: BoolArray, phrases: IntArr
     own = max(cosines[member].mean(), _LEAST_ALIKE)
     outside = (np.where(member, 0, cosines / own) @ present)[phrases]
     return np.maximum((outside + _AS_ITS_OWN) / (others + _AS_ITS_OWN), 0)
-
-
-def keyword_name(phrases: Sequence[str], texts: Sequence[str]) -> str:
-    """A name of the best phrases of a group, without those that far fewer of its texts have than the first."""
-    shown = phrases[:_IN_NAME]
-    counts = [sum(phrase in text.lower() for text in texts) for phrase in shown]
-    return " · ".join(phrase for phrase, count in zip(shown, counts) if count >= _AS_COMMON * counts[0])
 
 
 def _best(candidates: Mapping[str, tuple[float, float]]) -> list[str]:

@@ -19,7 +19,6 @@ from turnlens.groups.naming import name_sentences
 from turnlens.groups.phrases import (
     GAP,
     distinct_names,
-    keyword_name,
     name_phrases,
     phrases_in,
     told_apart,
@@ -39,7 +38,7 @@ _LONGEST_TEXT = 4000  # characters of a conversation that its name is made from
 class Description:
     """The content of a group's texts: its phrases, and a name for it, empty if there is none.
 
-    The name is the most typical sentence; of requests and topics that are not alike enough, the commonest phrases.
+    The name is the most typical sentence; requests and topics that are not alike enough are named by their phrases.
     """
 
     phrases: tuple[str, ...]
@@ -76,8 +75,6 @@ def describe_groups(
         loose = (is_topic | (speakers.asker is None)) & (tightness(vectors, labels, parts) < TIGHT)
         loose &= np.asarray(list(map(bool, phrases)), bool)
         names = name_sentences(named_by, vectors, labels, nameless & ~loose)  # the others keep their names
-        for group in np.flatnonzero(nameless & loose).tolist():
-            names[group] = keyword_name(phrases[group], [texts[row] for row in np.flatnonzero(labels == group)])
         for group in np.flatnonzero(nameless).tolist():
             names[group] = courtesy_name([texts[row] for row in np.flatnonzero(labels == group)]) or names[group]
         for id, own, name in zip(values.tolist(), phrases, names):
