@@ -51,7 +51,7 @@ class EncoderParts:
 
     Attributes:
         config: What is in the ``config.json`` of its transformer.
-        weights: The transformer's tensors, float32.
+        weights: The transformer's tensors, in the precision they were saved in.
         pooling: ``"mean"`` or ``"cls"``.
         after: What comes after the pooling; ``None`` stands for scaling to length 1.
         threads: Number of processor threads; 0 is one for each core.
@@ -176,7 +176,7 @@ def _weights(folder: Path, config: Mapping[str, Any], name: str) -> dict[str, Fl
     others = {key: pair for key, pair in shapes.items() if pair[0] != pair[1]}
     inside = {key for key in arrays if key.startswith(("embeddings.", "encoder."))} - {"embeddings.position_ids"}
     check_tensors(expected.keys() - arrays.keys(), inside - expected.keys(), others, name)
-    return {key: arrays[key].astype(np.float32, copy=False) for key in expected}
+    return {key: arrays[key] for key in expected}
 
 
 def _without_prefix(arrays: Mapping[str, FloatArray]) -> dict[str, FloatArray]:

@@ -77,7 +77,7 @@ class Forward:
 
     Args:
         config: What is in its ``config.json``.
-        weights: Its tensors, float32, by the names of `tensor_shapes`.
+        weights: Its tensors, of any precision, by the names of `tensor_shapes`.
         threads: Number of processor threads; 0 is one for each core.
     """
 
@@ -91,9 +91,8 @@ class Forward:
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
         values = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in graph.arrays.values()]
-        options.add_external_initializers(list(graph.arrays), values)
+        options.add_external_initializers(list(graph.arrays), values)  # it copies them
         self._session = onnxruntime.InferenceSession(graph.model(), options, providers=["CPUExecutionProvider"])
-        self._arrays = graph.arrays  # the session reads their memory
         self._words = len(graph.arrays["words"])
         self.dim = config["hidden_size"]
 
@@ -140,7 +139,7 @@ class _Graph:
         self.arrays: dict[str, FloatArray] = {}
         self._weights, self._nodes = weights, bytearray()
         self._norm = {"epsilon": float(config.get("layer_norm_eps", 1e-12))}
-        positions = weights[f"{_EMBEDDINGS}position_embeddings.weight"][first_position(config) :]
+        positions = weights[f"{_EMBEDDINGS}position_embeddings.weight"][first_position(config) :].astype(np.float32)
         types = weights[f"{_EMBEDDINGS}token_type_embeddings.weight"][0]  # all tokens of a text are of the first type
         words = self._keep("words", weights[f"{_EMBEDDINGS}word_embeddings.weight"])
         places, norm = self._keep("positions", positions + types), self._pair(f"{_EMBEDDINGS}LayerNorm")
