@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from format_cases import read, write
+from turnlens import read_conversations
 from turnlens.errors import ConversationError
 from turnlens.report.tables import write_table
 
@@ -133,6 +134,25 @@ def test_bad_table_rows(tmp_path: Path, bad: bytes, problem: str) -> None:
     with pytest.raises(ConversationError, match=problem):
         read(path)
     assert "good" in [row["id"] for row in read(path, on_error="skip")]
+
+
+def test_titles_above_the_header_of_csv_are_passed_over(tmp_path: Path) -> None:
+    rows = 'conversation_id;speaker;text;rating\na;user;"one, two\nthree";\na;bot;four, five, six;4\n'
+    (plain,) = read(write(tmp_path / "t.csv", rows))
+    for titles in (
+        "Chats of March\n",
+        "\n\n",
+        "Chats, of March, all;;;\n;;;\n",
+        '"From";1 March\n\n',
+        "sep=;\nChats;;;\n",
+    ):
+        (row,) = read(write(tmp_path / "t.csv", titles + rows))
+        assert row["messages"] == plain["messages"], titles
+    with pytest.raises(ConversationError, match=r"t\.csv:6: found 2 cells; expected 4"):
+        read(write(tmp_path / "t.csv", "Chats\n" + rows + "a;b\n"))
+    texts = "text\nI came, I saw, I left\nOne, two, three\n"  # whose commas are none of a table
+    read_texts = read_conversations(write(tmp_path / "t.csv", texts), columns="text=text")
+    assert [row["messages"][0]["content"] for row in read_texts] == texts.splitlines()[1:]
 
 
 def test_unknown_columns_are_listed_with_expected_ones(tmp_path: Path) -> None:

@@ -34,6 +34,8 @@ _MOST_BELOW = 20  # single cells below a table
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)  # a first line that Excel reads, and not as a row
 _QUOTED = re.compile('"[^"]*"')
 _HEADER_LINES = 64  # of a header with line breaks in its cells
+_HEADER_SOUGHT = 20  # lines
+_LONGEST_HEAD = 1 << 16  # characters of these lines
 _BOM = b"\xef\xbb\xbf"
 ROWS_OF_A_FILE = 1 << 40  # more than any has; numbers of rows in later files of one log begin at its multiples
 _T = TypeVar("_T")
@@ -174,7 +176,7 @@ class Source:
     def cells(self) -> Iterator[tuple[int, list[str]]]:
         """Rows of a CSV or TSV file, header first; comma, tab or semicolon, whichever the header has most of.
 
-        A header with line breaks in its cells takes several lines.
+        A header with line breaks in its cells takes several lines. Titles above it are passed over.
         """
         # a setting of the whole process, which has no other way to say it
         csv.field_size_limit(line_limit())
@@ -188,8 +190,16 @@ class Source:
                     lines_before, header = 1, next(lines, "")
                 if not header:
                     return
-                head = _whole_header(header, lines)
-                delimiter = told[1] if told else max("\t,;", key=_QUOTED.sub("", "".join(head)).count)
+                head = [header]
+                try:
+                    head.extend(_more(lines, len(header)))
+                except TooLargeError:
+                    lines_before += len(head)
+                    raise
+                titles = _titles_above(head)
+                lines_before += titles
+                del head[:titles]
+                delimiter = told[1] if told else _delimiter(head)
                 # strict, because otherwise a quote that is never closed would swallow all later rows
                 reader = csv.reader(chain(head, lines), delimiter=delimiter, strict=True)
                 first = lines_before
@@ -294,13 +304,50 @@ def _named(header: list[str], row: list[str]) -> dict[str, str] | BadRow:
     return BadRow(f"found {len(row)} cells; expected {len(header)} as in the header, check quotes")
 
 
-def _whole_header(header: str, lines: Iterator[str]) -> list[str]:
-    """Return the first line and those in which its last cell goes on."""
-    head, quotes = [header], header.count('"')
-    while quotes % 2 and len(head) < _HEADER_LINES and (line := next(lines, "")):
-        head.append(line)
-        quotes += line.count('"')
-    return head
+def _more(lines: Iterator[str], length: int) -> Iterator[str]:
+    """Return the next lines, as many as a header may stand in or go on in, after one of this length."""
+    for line in islice(lines, _HEADER_LINES if length < _LONGEST_HEAD else 0):
+        yield line
+        length += len(line)
+        if length >= _LONGEST_HEAD:
+            return
+
+
+def _delimiter(lines: list[str]) -> str:
+    """The one of comma, tab and semicolon that a header has most of, which may go on in the next lines."""
+    header, *more = lines
+    for line in more:
+        if header.count('"') % 2 == 0:
+            break
+        header += line
+    return max("\t,;", key=_QUOTED.sub("", header).count)
+
+
+def _titles_above(lines: list[str]) -> int:
+    """Return how many lines of titles stand above the header of a table of three columns or more.
+
+    They fill at most half as many cells as it, and the rows below all have as many cells as it. A comma of a text is no
+    delimiter: a blank follows it.
+    """
+    for start in range(min(len(lines), _HEADER_SOUGHT)):
+        if not lines[start].strip('\t,;" \r\n'):
+            continue
+        delimiter = _delimiter(lines[start:])
+        try:
+            titles, (header, *rows) = (
+                [row for row in csv.reader(part, delimiter=delimiter) if any(map(str.strip, row))]
+                for part in (lines[:start], lines[start:])
+            )
+        except (csv.Error, ValueError):  # of cells that are too long, and where nothing is left
+            return 0
+        filled = sum(map(bool, header))
+        if start == 0 and filled > _FEW_COLUMNS:
+            return 0
+        alike = [len(row) == len(header) for row in rows[:-1] or rows]  # the last may go on below
+        if filled > _FEW_COLUMNS and alike and all(alike) and not any(cell.startswith(" ") for cell in header):
+            few = all(2 * sum(map(bool, row)) <= filled for row in titles)
+            return start if few else 0
+    return 0
 
 
 def _unique_names(header: list[str]) -> list[str]:
