@@ -160,6 +160,50 @@ def test_distinct_replies_are_as_many_as_asked_for(filled) -> None:
     assert hits[0].text == "thanks"
 
 
+ASKED = [["Hello!", "Where is my parcel?"], ["How can I help?", "I'd like to cancel my flight."]]
+USUAL = "Your parcel will arrive tomorrow."
+CANCELLED = [
+    "Which flight is it?",
+    "That costs 80 dollars.",
+    "Sorry, our office is closed.",
+    "Anything else?",
+    "Goodbye!",
+]
+SITUATIONS = [*([*ASKED[0], USUAL] for _ in range(6)), *([*ASKED[1], reply] for reply in CANCELLED)]
+
+
+def said(texts: list[str]) -> list[dict[str, str]]:
+    return [{"role": role, "content": text} for role, text in zip(("assistant", "user", "assistant"), texts)]
+
+
+@pytest.fixture
+def served(filled) -> ConversationStore:
+    """A store of situations, with the encoder that ships: one has a usual reply, the other has not."""
+    rows = [{"id": str(number), "messages": said(texts)} for number, texts in enumerate(SITUATIONS)]
+    return filled(rows, encoder=None)
+
+
+def test_the_usual_reply_is_suggested_first(served: ConversationStore) -> None:
+    for settings in ({}, {"where": "turn > 0"}, {"distinct": False}):
+        hits = served.next_replies(said(ASKED[0]), limit=4, **settings)
+        assert hits[0].text == USUAL and 0.65 <= hits[0].probability < 1
+        assert len({(hit.conversation, hit.turn) for hit in hits}) == 4
+        assert {hit.probability for hit in hits[1:]} == {None}
+        scores = [hit.score for hit in hits[1:]]
+        assert scores == sorted(scores, reverse=True)
+        assert served.next_replies(said(ASKED[0]), limit=3, offset=1, **settings) == hits[1:]
+
+
+def test_nothing_is_suggested_where_replies_differ(served: ConversationStore) -> None:
+    for asked, where in ((ASKED[1], None), (ASKED[0], "turn = 0"), (["What's the weather?"], None)):
+        assert served.next_replies(said(asked), where=where)[0].probability is None
+
+
+def test_nothing_is_suggested_if_all_cosines_are_high(served: ConversationStore, filled, tiny_encoder) -> None:
+    other = filled(served.export(), name="other", encoder=tiny_encoder)
+    assert other.next_replies(said(ASKED[0]))[0].probability is None
+
+
 def test_hits_as_a_table(store) -> None:
     table = hits_table(store.search_messages("my card", limit=5))
     assert table.num_rows == 5

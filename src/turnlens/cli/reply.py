@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from turnlens._utils.files import check_file, is_standard
+from turnlens._utils.progress import note
 from turnlens.cli.options import Candidates, ConversationFile, Force, OtherId, RankingFile, Speaker, Top, Where
 from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.store import require_hits
@@ -91,6 +92,12 @@ def _reply_from_store(
     opened = ConversationStore.open(path, encoder=model, create=False, read_only=True)
     hits = [asdict(hit) for hit in opened.next_replies(messages, **settings)]
     require_hits(opened, hits, settings["where"], "message")
+    probability = hits[0]["probability"] if hits else None
+    note(
+        "No suggestion: no reply is likely to fit."
+        if probability is None
+        else f"Suggested first: {probability:.0%} sure."
+    )
     if json_file is not None:
         write_json(json_file, [{"message": hit["text"], "score": hit["score"], **hit} for hit in hits])
     print_hits(hits)

@@ -15,7 +15,8 @@ from turnlens.report import group_edits as edits
 from turnlens.report.building import build_report
 from turnlens.report.report import Report
 from turnlens.report.summary import write_summary
-from turnlens.store import ConversationStore, MessageHit
+from turnlens.store import SQL, ConversationStore, MessageHit
+from turnlens.store.filters import ids_among
 from turnlens.store.store_reader import SearchMode
 
 Action = Literal["rename", "merge", "split", "aside", "request", "undo"]
@@ -68,7 +69,8 @@ class LiveReport:
             {"role": report.roles[report.messages["role"][row]], "content": report.texts[row]}
             for row in range(first, first + turn + 1)
         ]
-        hits = self._store.next_replies(messages, limit=limit)
+        others = SQL(f"NOT ({ids_among([report.ids[conversation]])})")
+        hits = self._store.next_replies(messages, limit=limit, where=others)
         return [{"message": self._row_of(hit), "score": hit.score, "role": hit.role, "text": hit.text} for hit in hits]
 
     def edit(self, action: Action, kind: Kind, ids: Sequence[int], name: str | None) -> list[int]:

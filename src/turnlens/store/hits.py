@@ -44,7 +44,13 @@ class MessageHit:
 
 @dataclass(frozen=True)
 class ReplyHit(MessageHit):
-    """A message that could be said next."""
+    """A message that could be said next.
+
+    Attributes:
+        probability: The probability that it fits; only the first message of a ranking can have one, if it is suggested.
+    """
+
+    probability: float | None = None
 
 
 @dataclass(frozen=True)

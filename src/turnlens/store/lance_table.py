@@ -55,8 +55,8 @@ class LanceTable:
     def rows(self, where: str, columns: Sequence[str]) -> pa.Table:
         """The rows that fulfil a condition."""
         with self._using(where):
-            query = self.inner.search().where(where).select(list(columns)).limit(self.count_rows())
-            return _valid(query.to_arrow())
+            query = self.inner.search().where(where).select(list(columns)).with_row_id("_rowid" in columns)
+            return _valid(query.limit(self.count_rows()).to_arrow())
 
     def batches(self, columns: Sequence[str], rows: int = 8192) -> Iterator[pa.RecordBatch]:
         """All rows, in no particular order."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -86,18 +87,35 @@ def by_next_speaker(
 
 
 def find_replies(
-    tables: Tables, query: np.ndarray, where: str | None, limit: int, offset: int, distinct: bool
+    tables: Tables,
+    query: np.ndarray,
+    where: str | None,
+    limit: int,
+    offset: int,
+    distinct: bool,
+    suggested: tuple[int, float] | None = None,
 ) -> list[ReplyHit]:
-    """The messages with the greatest inner products with a query for the next one (dim,); each text once if asked."""
+    """The messages with the greatest inner products with a query for the next one (dim,); each text once if asked.
+
+    A message that is suggested comes first: it is given by its id in LanceDB and the probability that it fits.
+    """
     column = "reply" if tables.state.has_replies else "vector"
     wanted = limit + offset
     count = 2 * wanted if distinct else wanted
     while True:
-        ranking = tables.messages.nearest(column, query, where, count)
-        rows = tables.messages.ranked(ranking, _COLUMNS).to_pylist()
+        ids, scores = tables.messages.nearest(column, query, where, count)
+        is_all = len(ids) < count
+        if suggested is not None:
+            first, vectors = tables.messages.vectors(column, np.array(suggested[:1], np.uint64))
+            others = ids != first
+            ids, scores = np.concatenate([first, ids[others]]), np.concatenate([vectors @ query, scores[others]])
+        rows = tables.messages.ranked((ids, scores), _COLUMNS).to_pylist()
         chosen = _first_of_each_text(rows) if distinct else rows
-        if len(chosen) >= wanted or len(rows) < count:
-            return [_hit(ReplyHit, row) for row in chosen[offset:wanted]]
+        if len(chosen) >= wanted or is_all:
+            hits = [_hit(ReplyHit, row) for row in chosen[:wanted]]
+            if suggested is not None:
+                hits[0] = replace(hits[0], probability=suggested[1])
+            return hits[offset:]
         count *= 4
 
 

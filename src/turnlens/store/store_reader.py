@@ -20,6 +20,7 @@ from turnlens.store.open_arguments import other_encoder, store_encoder
 from turnlens.store.records import all_ids, conversations_of
 from turnlens.store.searches import by_next_speaker, find_conversations, find_messages, find_replies
 from turnlens.store.state import StoreState
+from turnlens.store.suggestions import SITUATION, find_suggestion
 from turnlens.store.tables import Reader
 
 if TYPE_CHECKING:
@@ -160,6 +161,9 @@ class StoreReader:
         These are the messages of the role that speaks next; if only one has spoken, those of all others. If there are
         none, or the filter names a role, all that pass the filter are ranked.
 
+        A reply that is likely to fit is suggested: it comes first and has a ``probability``. It is what mostly followed
+        the situations of the store that are most like this one. If the first reply has none, there is no suggestion.
+
         Args:
             messages: The conversation so far, ``{"role", "content"}`` each.
             distinct: Return each text only once.
@@ -178,9 +182,14 @@ class StoreReader:
         _check_range(limit, offset)
         tables = self.tables()
         plain = _plain_conversation(messages)
-        query = self._encoder(tables.state).reply_query(plain, mode, speaker)
+        encoder = self._encoder(tables.state)
+        query = encoder.reply_query(plain, mode, speaker)
         condition = by_next_speaker(tables, plain, speaker or next_speaker(plain), _condition(where))
-        return find_replies(tables, query, condition, limit, offset, distinct)
+        suggested = None
+        if encoder.tells_apart:  # or else its cosines are not like those with which probabilities were learned
+            situation = np.stack([encoder.text_query(message["content"]) for message in plain[: -SITUATION - 1 : -1]])
+            suggested = find_suggestion(tables, situation, condition)
+        return find_replies(tables, query, condition, limit, offset, distinct, suggested)
 
     def stats(self) -> StoreStats:
         """Count what the store holds."""

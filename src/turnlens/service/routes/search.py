@@ -155,6 +155,9 @@ class Reply(BaseModel):
 
     text: str
     score: float
+    probability: float | None = Field(
+        None, description="For a store: the probability that it fits, of the first reply only, if it is suggested"
+    )
 
 
 class NextResponse(BaseModel):
