@@ -30,7 +30,7 @@ import numpy as np
 import turnlens
 from quick import add_quick, data_folder
 from turnlens.evaluation.clustering_metrics import discovery_figures
-from turnlens.groups import fitting, neighbours, pipeline, vague_groups
+from turnlens.groups import fitting, neighbours, pipeline
 from turnlens.groups.group_settings import GroupSettings
 from turnlens.groups.pipeline import Grouping
 from turnlens.report import analysis, boilerplate, building, corpus, find_requests
@@ -211,16 +211,13 @@ RULES: dict[str, list[tuple[Any, str, Any]]] = {
     "one price": [
         (fitting, "_PRICE_OF_REQUESTS", 1.0),
         (fitting, "_ALIKE", 1e9),
-        (fitting, "dissolve_vague_groups", _as_it_is),
     ],
     "price of requests": [(fitting, "_PRICE_OF_REQUESTS", 1.0)],
     "alike requests joined": [(fitting, "_ALIKE", 1e9)],
-    "vague groups dissolved": [(fitting, "dissolve_vague_groups", _as_it_is)],
     "noisy requests": [(fitting, "_NOISY", 1e9)],
-    "noise, joining and dissolving": [
+    "noise and joining": [
         (fitting, "_NOISY", 1e9),
         (fitting, "_ALIKE", 1e9),
-        (fitting, "dissolve_vague_groups", _as_it_is),
     ],
     "settling": [(fitting, "_ROUNDS", 0)],
     "outliers": [(pipeline, "outlier_cosine", lambda *_: -1.0)],
@@ -253,7 +250,6 @@ NUMBERS: list[tuple[str, Any, str]] = [
     ("price of requests", fitting, "_PRICE_OF_REQUESTS"),
     ("noisy", fitting, "_NOISY"),
     ("alike", fitting, "_ALIKE"),
-    ("vague", vague_groups, "_LEAST"),
     ("first", find_requests, "_FIRST"),
     ("shorter", find_requests, "_SHORTER"),
     ("opens", find_requests, "_OPENS"),

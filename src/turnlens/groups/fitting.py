@@ -11,7 +11,7 @@ since these are much more alike than groups usually are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from math import log, log2
@@ -24,7 +24,6 @@ from turnlens._utils.vectors import FloatArray, IntArray, unit_vectors
 from turnlens.groups.communities import by_size, coarser, communities, joined, merged, neighbour_graph
 from turnlens.groups.group_settings import GroupSettings
 from turnlens.groups.neighbours import Neighbours
-from turnlens.groups.vague_groups import dissolve_vague_groups
 
 _RESOLUTION = 64.0  # of the communities that are merged: far too many to be groups
 _STEPS = 4  # numbers of groups that are tried for each doubling
@@ -57,7 +56,7 @@ def fit_groups(
     neighbours: Neighbours,
     settings: GroupSettings,
     canned: IntArray | None = None,
-    requests: Sequence[str] | None = None,
+    requests: bool = False,
 ) -> Fitted:
     """Find the groups of a sample.
 
@@ -66,7 +65,7 @@ def fit_groups(
         neighbours: The neighbours of each of them, among the sample.
         settings: The settings of the groups.
         canned: The canned text of each, each of which is a group; -1 for none (s,).
-        requests: Their texts, if all of them are requests (s).
+        requests: All of them are requests.
     """
     graph = neighbour_graph(neighbours.rows)
     parts = communities(graph, _RESOLUTION, settings.seed)
@@ -87,11 +86,11 @@ def fit_groups(
         fine = groups_near(settings.granularity)
     else:
         fine = _best(vectors, groups_at, len(levels), _PRICE)
-        if requests is not None:
+        if requests:
             finer = _best(vectors, groups_at, len(levels), _PRICE_OF_REQUESTS)
             fine = finer if _count(finer) < _NOISY * _count(fine) else fine
             whole = joined(_sums(vectors, fine), np.bincount(fine[fine >= 0]), _ALIKE)
-            fine = by_size(dissolve_vague_groups(np.append(whole, -1)[fine], vectors, requests))
+            fine = by_size(np.append(whole, -1)[fine])
         if settings.granularity != "medium":
             fine = groups_near(_TIMES[settings.granularity] * _count(fine))
     if canned is not None:
@@ -107,11 +106,11 @@ def fit_parts(
     part: IntArray,
     settings: GroupSettings,
     canned: IntArray | None = None,
-    requests: tuple[int, Sequence[str]] | None = None,
+    requests: int | None = None,
 ) -> Fitted:
     """Find the groups of each part of a sample by itself, with its own neighbours; a part of -1 has none.
 
-    Arguments are as for `fit_groups`, but that requests are those of one part of all texts (s).
+    Arguments are as for `fit_groups`, but that requests are those of one part, if any is.
     """
     fine = np.full(len(vectors), -1, np.int64)
     coarse = np.zeros(0, np.int64)
@@ -119,12 +118,11 @@ def fit_parts(
         rows = np.flatnonzero(part == value)
         own = neighbours.of(rows).first(settings.neighbours_among(len(rows)))
         stock = None if canned is None else canned[rows]
-        asked = [requests[1][row] for row in rows.tolist()] if requests is not None and value == requests[0] else None
         if stock is not None and (len(rows) < 2 or not np.isin(own.rows, rows).all()):  # too few but canned texts
             fitted = Fitted(by_size(stock), np.arange(len(np.unique(stock))))
         else:
             near = replace(own, rows=np.searchsorted(rows, own.rows))
-            fitted = fit_groups(vectors[rows], near, settings, stock, asked)
+            fitted = fit_groups(vectors[rows], near, settings, stock, value == requests)
         fine[rows] = np.where(fitted.fine >= 0, fitted.fine + len(coarse), -1)
         coarse = np.append(coarse, fitted.coarse + coarse.max(initial=-1) + 1)
     return Fitted(fine, coarse)

@@ -7,7 +7,7 @@ else groups are fitted anew, and matched to the former ones, whose ids they keep
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -31,7 +31,7 @@ def update_model(
     settings: GroupSettings,
     former: GroupModel | None,
     canned: IntArray | None = None,
-    requests: tuple[int, Sequence[str]] | None = None,
+    requests: int | None = None,
     in_any_part: np.ndarray | None = None,
 ) -> GroupModel:
     """Group a sample, or update its former groups; groups that match former ones get their ids.
@@ -44,7 +44,7 @@ def update_model(
         settings: The settings of the groups.
         former: The groups of an earlier sample.
         canned: The canned text of each, each of which is a group; -1 for none (s,).
-        requests: The part of requests, if there is one, and all texts (s).
+        requests: The part of requests, if there is one.
         in_any_part: The hashes that each text has in any part, since what has changed its part is not new (s, parts);
             by default its own.
     """

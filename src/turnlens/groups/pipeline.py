@@ -113,7 +113,7 @@ def group_vectors(
         settings,
         former,
         parts.canned[sample],
-        None if parts.requests is None else (parts.requests, [texts[row] for row in sample.tolist()]),
+        parts.requests,
         (plain[sample] ^ parts.salts[:, None]).T,  # (s, parts)
     )
     groups = np.full(len(texts), -1, np.int64)
@@ -127,15 +127,15 @@ def group_vectors(
         copy_of = np.where(keys[sample[place]] == keys, place, copy_of)
     own = np.append(model.fine, -1)[copy_of]
     own[sample] = model.fine  # others may have the same vector
-    groups = np.where(_is_decided(own, copy_of, parts.canned, model), own, groups)
+    groups = np.where(_is_decided(own, parts.canned, model), own, groups)
     may_be = usable & (has_groups[part] | (parts.canned >= 0))
     return Grouping(sample, neighbours, model, np.where(may_be, groups, -1))
 
 
-def _is_decided(own: IntArray, copy_of: IntArray, canned: IntArray, model: GroupModel) -> BoolArray:
-    """Tell where neighbours cannot outvote a user's edits, a canned text or a request that names no topic (n,)."""
+def _is_decided(own: IntArray, canned: IntArray, model: GroupModel) -> BoolArray:
+    """Tell where neighbours cannot outvote a user's edits or a canned text (n,)."""
     pinned = [id for id, group in model.groups.items() if group.pinned]
-    return np.isin(own, pinned) | (canned >= 0) & (own >= 0) | (copy_of >= 0) & (own < 0)
+    return np.isin(own, pinned) | (canned >= 0) & (own >= 0)
 
 
 def keys_of(texts: Iterable[str], seed: int) -> np.ndarray:
