@@ -96,6 +96,12 @@ def test_arguments_are_checked_before_anything_is_loaded(
     assert imported_by(*given, heavy=[*_ENCODING, "lancedb", "graspologic_native"], code=1) == []
 
 
+def test_mistyped_settings_are_told_before_anything_is_imported(chats: Path, tmp_path: Path) -> None:
+    for more in ((), ("--method", "in-context"), ("--method", "reply-head")):
+        asked = ("train", chats, "--output", tmp_path / "out", "--set", "batch_sise=4", *more)
+        assert imported_by(*asked, heavy=_ENCODING, code=1) == []
+
+
 def test_inspecting_imports_no_encoder(chats: Path) -> None:
     assert imported_by("inspect", chats, heavy=[*_ENCODING, "pandas", "lancedb"]) == []
 

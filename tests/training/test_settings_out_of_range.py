@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
 import pytest
 
+from turnlens._utils.registries import SETTINGS
 from turnlens.training.losses import ComposedSettings
 from turnlens.training.recipes import get_recipe
 
@@ -76,6 +78,11 @@ def test_settings_out_of_range_are_refused() -> None:
         for settings, message in cases
     }
     assert {case: texts for case, texts in refused.items() if texts[0] not in texts[1]} == {}
+
+
+def test_names_that_are_told_early_are_those_of_recipes() -> None:
+    for method, names in SETTINGS.items():
+        assert set(names) == {field.name for field in fields(get_recipe(method))}, method
 
 
 def test_settings_of_the_reply_heads_loss() -> None:

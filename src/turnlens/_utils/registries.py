@@ -9,7 +9,7 @@ is imported when its name is used, so a wrong name is reported at once, before s
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
 from importlib import import_module
@@ -182,6 +182,39 @@ NEXT_MESSAGE_MODES: Table[Any] = Table({}, "NEXT_MESSAGE_MODES")
 
 # A checkpoint that others published may have tokens, but no prompts. Token -> what gives the encoder its prompts.
 PUBLISHED_PROMPTS: Table[Any] = Table({}, "PUBLISHED_PROMPTS")
+
+
+_OF_STEPS = ("learning_rate", "batch_size", "epochs", "max_steps", "seed")
+_OF_ENCODERS = (
+    *(
+        *_OF_STEPS,
+        "gradient_accumulation_steps",
+        "max_length",
+        "checkpoint_steps",
+        "bf16",
+        "frozen_layers",
+        "min_turns",
+    ),
+    *("interpolation", "attention_dropout", "recompute", "snapshots", "temperature", "sample", "context"),
+)
+# The names of the settings of our own methods: a wrong one, too, is reported before torch is imported.
+SETTINGS: Mapping[str, tuple[str, ...]] = {
+    "complete": (*_OF_ENCODERS, "held_out", "keep_anyway"),
+    "in-context": _OF_ENCODERS,
+    "reply-head": (
+        *(*_OF_STEPS, "temperature", "negatives", "context_turns", "recency_learning_rate", "weight_decay", "sample"),
+        *("held_out", "map_candidates", "teacher", "interpolation"),
+    ),
+}
+
+
+def check_settings(names: Iterable[str], known: Sequence[str], method: str) -> None:
+    """Raise ``ValueError`` if a method, or a stage of it, has no settings of these names."""
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        subject = "the default training" if method == DEFAULT_METHOD else method
+        told = ", ".join(f"{setting!r}{did_you_mean(setting, known)}" for setting in unknown)
+        raise ValueError(f"{subject} has no setting {told}: leave it out, or choose from {', '.join(known)}")
 
 
 def check_method(name: str) -> str:

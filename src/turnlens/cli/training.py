@@ -15,7 +15,15 @@ import typer
 
 from turnlens._utils.files import check_folder, is_standard
 from turnlens._utils.progress import console, note
-from turnlens._utils.registries import DEFAULT_METHOD, METHODS, LevelName, check_method, check_task
+from turnlens._utils.registries import (
+    DEFAULT_METHOD,
+    METHODS,
+    SETTINGS,
+    LevelName,
+    check_method,
+    check_settings,
+    check_task,
+)
 from turnlens.cli.explore import write_sample_report
 from turnlens.cli.options import Data, Force, OutputFolder, Resume, Seed, given, parse_settings
 from turnlens.cli.reading_options import Reading, reads_conversations
@@ -126,6 +134,8 @@ def train(
     is_file = method is not None and method.endswith(".toml")
     if method is not None and not is_file:
         check_method(method)
+    name = method or DEFAULT_METHOD
+    check_settings(settings, SETTINGS.get(name, [*settings]), name)  # those of extensions are checked by their recipes
     if options and validation is None:
         raise ValueError(
             f"{', '.join(options)} without validation: add --set validation=FILE, data to choose the best step by"

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Literal, TypedDict
 from datasets import Dataset
 from torch import nn
 
-from turnlens._utils.arguments import Settings, check_interpolation, check_positive, did_you_mean
-from turnlens._utils.registries import DEFAULT_METHOD
+from turnlens._utils.arguments import Settings, check_interpolation, check_positive
+from turnlens._utils.registries import check_settings
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.transformer import use_mean_pooling
 from turnlens.training.run import TrainingState
@@ -77,12 +77,7 @@ def replace_settings(schedule: Any, settings: Mapping[str, Any], name: str) -> A
     Raises:
         ValueError: An unknown setting, or a value out of range.
     """
-    known = [field.name for field in dataclasses.fields(schedule)]
-    unknown = sorted(set(settings) - set(known))
-    if unknown:
-        subject = "the default training" if name == DEFAULT_METHOD else name
-        told = ", ".join(f"{setting!r}{did_you_mean(setting, known)}" for setting in unknown)
-        raise ValueError(f"{subject} has no setting {told}: leave it out, or choose from {', '.join(known)}")
+    check_settings(settings, [field.name for field in dataclasses.fields(schedule)], name)
     return dataclasses.replace(schedule, **settings)
 
 
