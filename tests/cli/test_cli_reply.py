@@ -9,6 +9,7 @@ from sentence_transformers import SentenceTransformer
 
 from turnlens.encoders.reply_model import ReplyModel
 from turnlens.papers.triple_encoders.planning import rank
+from turnlens.store import ConversationStore
 
 from .command_line import run, succeed
 
@@ -86,6 +87,17 @@ def test_a_plain_encoder_sums_cosines(tiny_encoder_path, files, tmp_path) -> Non
     talks, replies = files
     ranks = ranked(tmp_path, "reply", tiny_encoder_path, "--candidates", replies, "--conversation", talks)
     assert_same(ranks, expected(tiny_encoder_path, "first", "assistant", REPLIES, "bi"))
+
+
+def test_a_usual_reply_of_a_store_is_suggested(tmp_path: Path) -> None:
+    talk = [("user", "Where is my parcel?"), ("assistant", "Your parcel will arrive tomorrow.")]
+    messages = [{"role": role, "content": content} for role, content in talk]
+    ConversationStore.open(tmp_path / "talks").add([{"id": str(number), "messages": messages} for number in range(5)])
+    for asked, told in (("Where is my parcel?", "Suggested first"), ("I'd like a table for two.", "No suggestion")):
+        chat = tmp_path / "chat.jsonl"
+        chat.write_text(json.dumps({"id": "new", "messages": [{"role": "user", "content": asked}]}))
+        answer = succeed("reply", "--store", tmp_path / "talks", "--conversation", chat)
+        assert told in answer and talk[1][1] in answer
 
 
 def test_plan_ranks_given_and_generated_candidates(model, files, tmp_path, save_generator) -> None:

@@ -193,6 +193,7 @@ def test_searches_give_what_the_store_gives(serving: Running, folder: Path) -> N
     replies = store.next_replies(CARD["messages"][:1], where="role = 'assistant'")
     assert [reply["text"] for reply in next_["replies"]] == [reply.text for reply in replies]
     assert next_["replies"][0]["conversation"] == replies[0].conversation
+    assert not any("probability" in reply for reply in next_["replies"])  # nothing is suggested
 
 
 MISTAKES: list[tuple[str, dict[str, Any], int, str | None]] = [
