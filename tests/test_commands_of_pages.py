@@ -288,3 +288,11 @@ def test_commands_of_other_pages_name_what_exists(page: Path) -> None:
             except BaseException as error:
                 error.add_note(f"{page.name}:{block.line}: {shlex.join(words)}")
                 raise
+
+
+def test_llms_txt_names_whole_commands() -> None:
+    text = (ROOT / "docs" / "llms.txt").read_text(encoding="utf-8").partition("Commands: ")[2].partition(" Python: ")[0]
+    commands = re.findall("`(?:turnlens )?(.+?)`", text)
+    assert len(commands) > 5
+    for words in commands:
+        run(["turnlens", *words.split()], runs=False)
