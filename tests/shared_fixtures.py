@@ -50,11 +50,10 @@ def frozen_imports() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def noise() -> Iterator[None]:
-    """With ``TURNLENS_TEST_NOISE=1``, vectors differ with their batch, as they do on another processor."""
+    """Vectors differ with their batch, as they do on another processor."""
     with pytest.MonkeyPatch.context() as patch:
-        if os.environ.get("TURNLENS_TEST_NOISE") == "1":
-            patch.setattr(modules.Transformer, "forward", noisy(FORWARD))
-            patch.setattr(onnx_graph.Forward, "__call__", noisy_states(STATES))
+        patch.setattr(modules.Transformer, "forward", noisy(FORWARD))
+        patch.setattr(onnx_graph.Forward, "__call__", noisy_states(STATES))
         yield
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -119,7 +118,7 @@ def test_an_unchanged_store_is_searched_for_words_and_clustered_without_an_encod
     assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "first.csv").read_bytes()
 
 
-@pytest.mark.skipif(os.environ.get("TURNLENS_TEST_NOISE") == "1", reason="noise makes other vectors of queries")
+@pytest.mark.usefixtures("without_noise")
 def test_a_few_messages_are_labelled_without_an_encoder(
     chats: Path, tiny_encoder_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,13 +57,6 @@ def start_server(**settings: Any) -> Running:
     return Running(f"http://127.0.0.1:{listening.getsockname()[1]}", app, server, thread)
 
 
-def wait_for_torch() -> None:
-    """Until what the first texts were embedded without is loaded, too."""
-    for thread in threading.enumerate():
-        if thread.name == "turnlens-loading":
-            thread.join(SECONDS)
-
-
 @contextmanager
 def run_server(wait: bool = True, **settings: Any) -> Iterator[Running]:
     """A server that is stopped at the end.
@@ -76,7 +69,6 @@ def run_server(wait: bool = True, **settings: Any) -> Iterator[Running]:
     try:
         if wait:
             running.app.state.service.worker.loaded.result(SECONDS)
-            wait_for_torch()
         yield running
     finally:
         running.stop()

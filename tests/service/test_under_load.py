@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 import socket
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from closeness import assert_same_vectors
@@ -23,14 +21,12 @@ import httpx2
 import openai
 
 from turnlens.encoders import loading
-from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.service import connections, service
 from turnlens.service.refusals import Refusal
 from turnlens.service.threads import BoundedThreads
-from turnlens.store.open_arguments import store_encoder
 
 from .conftest import Gate
-from .server import SECONDS, Running, run_server, wait_for_torch
+from .server import SECONDS, Running, run_server
 
 
 def embed(server: Running, *texts: str) -> httpx2.Response:
@@ -191,36 +187,6 @@ def test_a_loading_model_is_503(tiny_encoder, monkeypatch) -> None:
         gate.set()
         server.service.worker.loaded.result(SECONDS)
         assert client.get("/health").status_code == 200
-
-
-@pytest.mark.skipif(os.environ.get("TURNLENS_TEST_NOISE") == "1", reason="noise makes other vectors of queries")
-@pytest.mark.parametrize("is_damaged", [False, True])
-def test_texts_are_embedded_before_torch_is_loaded(
-    tiny_encoder_path: Path, tiny_encoder: ConversationEncoder, monkeypatch: pytest.MonkeyPatch, is_damaged: bool
-) -> None:
-    gate, talk = threading.Event(), {"messages": [{"role": "user", "content": "my card"}]}
-    store_encoder(tiny_encoder_path, "messages")
-
-    def load(model: str | None) -> Any:
-        assert gate.wait(SECONDS)
-        if is_damaged:
-            tiny_encoder.transformers_model.embeddings.word_embeddings.weight.data += 1
-        return tiny_encoder
-
-    monkeypatch.setattr(loading, "load_encoder", load)
-    with run_server(wait=False, model=str(tiny_encoder_path)) as server, server.client() as client:
-        server.service.worker.loaded.result(SECONDS)
-        early = embed(server, "my card")
-        assert early.status_code == 200
-        waiting = client.post("/v1/embeddings", json=talk)
-        assert waiting.status_code == 503 and int(waiting.headers["Retry-After"]) >= 1
-        gate.set()
-        wait_for_torch()
-        assert client.get("/health/live").status_code == (503 if is_damaged else 200)
-        assert client.post("/v1/embeddings", json=talk).status_code == (503 if is_damaged else 200)
-        if not is_damaged:
-            (vector,) = (item["embedding"] for item in early.json()["data"])
-            assert_same_vectors(np.array([vector]), tiny_encoder.encode_messages(["my card"]))
 
 
 def test_a_model_that_fails_to_load_fails_liveness(tmp_path: Path) -> None:
