@@ -24,9 +24,8 @@ from turnlens.report.speakers import Speakers
 
 _LEAST = 30  # requests that differ; fewer are not grouped apart
 _FIRST = 0.5  # of the nearest messages of a later request open their conversations, at least
-# A courtesy is shorter than the messages of its role (medians); or it opens far fewer conversations than all of them
-# and closes many more. The only message of a role is none.
-_SHORTER, _OPENS, _CLOSES, _ALONE = 0.7, 0.25, 2.0, 0.5
+# A courtesy is shorter than the messages of its role (medians). The only message of a role is none.
+_SHORTER, _ALONE = 0.7, 0.5
 _VARIED, _NEXT = 0.25, 0.7  # or its texts are few, and the next messages of its speakers are longer
 # Of what is no courtesy, requests come first: less than half as often as average, and it only fills in details.
 _COMES_FIRST = 0.5
@@ -76,7 +75,7 @@ def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int
     are known, all other messages of the asker are moves.
     """
     lengths = np.asarray([len(text) for text in corpus.texts])
-    first, last, following = _in_role(corpus, lengths)
+    only, following = _in_role(corpus, lengths)
     roles = np.asarray([part.role for part in speakers.parts])
     moves: set[int] = set()
     asked: list[int] = []
@@ -91,13 +90,11 @@ def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int
             continue
         everything = np.flatnonzero(roles[speakers.part] == part.role)
         length = np.median(lengths[rows]) / max(1, np.median(lengths[everything]))
-        closes = last[rows].mean() > _CLOSES * last[everything].mean()
-        is_all = (first[rows] & last[rows]).mean() > _ALONE
-        rarely_opens = first[rows].mean() < _OPENS * first[everything].mean()
+        is_all = only[rows].mean() > _ALONE
         same = len({corpus.texts[row] for row in rows.tolist()}) < _VARIED * len(rows)
         before_more = same and np.median(lengths[rows]) < _NEXT * np.median(following[rows])
         if courtesy_name([corpus.texts[row] for row in rows.tolist()]) or (
-            not is_all and (length < _SHORTER or (rarely_opens and closes) or before_more)
+            not is_all and (length < _SHORTER or before_more)
         ):
             moves.add(id)
         elif speakers.asker is not None and part.role == speakers.asker:
@@ -109,15 +106,12 @@ def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int
     return moves | {id for id in asked if starts[groups == id].mean() < _COMES_FIRST * usual}
 
 
-def _in_role(corpus: Corpus, lengths: IntArray) -> tuple[BoolArray, BoolArray, IntArray]:
-    """Find the first and the last messages of each role in each conversation (n,).
-
-    And the length of the next message of the same role there, 0 if there is none (n,).
-    """
+def _in_role(corpus: Corpus, lengths: IntArray) -> tuple[BoolArray, IntArray]:
+    """Find the only messages of their role in a conversation, and the length of the role's next, 0 for none (n,)."""
     order = np.lexsort((np.arange(len(lengths)), corpus.role, corpus.conversation))
     same = (np.diff(corpus.conversation[order]) == 0) & (np.diff(corpus.role[order]) == 0)
     first, last = np.ones(len(lengths), bool), np.ones(len(lengths), bool)
     following = np.zeros(len(lengths), np.int64)
     first[order[1:][same]] = last[order[:-1][same]] = False
     following[order[:-1][same]] = lengths[order[1:][same]]
-    return first, last, following
+    return first & last, following
