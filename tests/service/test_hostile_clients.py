@@ -27,10 +27,11 @@ TALK = {"id": "talk", "messages": [{"role": "user", "content": "my card is lost"
 
 @pytest.fixture
 def serving(gate: Gate, tiny_encoder: Any, tmp_path: Path) -> Iterator[Running]:
-    """A service with a store, whose encoder has a reply head that reads three turns."""
+    """A service with a store that has looked at its encoder, whose reply head reads three turns."""
     tiny_encoder.reply_head = ReplyHead(32, turns=3)
     with run_server(stores={"talks": tmp_path / "talks"}) as server, server.client() as client:
         assert client.post("/v1/conversations", json={"conversations": [TALK]}).status_code == 200
+        assert client.post("/v1/next", json={"messages": TALK["messages"]}).status_code == 200
         gate.passes.clear()
         yield server
 

@@ -215,10 +215,12 @@ class _OwnLabels:
 
 def _compare_with_labels(groups: Groups, label: str) -> None:
     from turnlens.report.tables import label_column
+    from turnlens.report.unhappiness import UNHAPPY
 
     table = groups.to_arrow()
-    own = table.column_names[table.column_names.index("coarse_group_name") + 1 :]
-    column = label_column(label, table.column_names[: -len(own) or None])
+    start = table.column_names.index("coarse_group_name") + 1
+    own = [name for name in table.column_names[start:] if name != UNHAPPY]
+    column = label_column(label, table.column_names[:start])
     values = table[column].to_pylist() if column in own else [None] * len(table)
     _print_agreement(table, values, label, label in groups.report.message_labels, own)
 
