@@ -233,7 +233,7 @@ def test_conversations_list_request_day_labels_and_surprise(show: Show) -> None:
 def test_conversations_are_ordered_by_surprise(show: Show) -> None:
     page = show("conversations")
     page.get_by_label("Order").select_option("surprise")
-    page.wait_for_selector(".note:has-text('Rank of the turn among others of its role')")
+    page.wait_for_selector(".note:has-text('of a thousand random messages of the same role would fit better')")
     shown = [float(text.split()[1]) for text in page.locator(".message .surprise").all_inner_texts()]
     assert len(shown) == 30 and shown == sorted(shown, reverse=True)
     page = show("conversations?order=surprise", surprise=False)
