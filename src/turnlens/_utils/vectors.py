@@ -23,10 +23,22 @@ class Vectors(Protocol):
     def __getitem__(self, rows: Any, /) -> Any: ...
 
 
+_TINY = 1e-9
+
+
 def unit_vectors(vectors: FloatArray) -> FloatArray:
     """Vectors (..., dim) scaled to length 1; zero stays zero."""
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.asarray(vectors / np.where(norms > 0, norms, 1))
+
+
+def with_ridge(scatter: FloatArray, share: float) -> FloatArray:
+    """A matrix of products in float64, with a share of the mean of its diagonal added to that (dim, dim).
+
+    It can always be solved, also if vectors are all the same.
+    """
+    scatter = scatter.astype(np.float64)
+    return scatter + max(share * np.trace(scatter) / len(scatter), _TINY) * np.eye(len(scatter))
 
 
 def embed_distinct(embed: Callable[[list[_Item]], Any], items: Sequence[_Item]) -> NDArray[Any]:

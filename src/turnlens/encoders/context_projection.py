@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, Vectors, unit_vectors
+from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, Vectors, unit_vectors, with_ridge
 
 _WINDOW = 2  # messages before, and as many after
 _RIDGE = 0.3  # of the mean variance, added to each
@@ -89,14 +89,9 @@ def fit_context_projection(vectors: FloatArray, conversation: IntArray, usable: 
         return None
     spread = own.T @ own
     inside, outside = own[has_others], around[has_others] / count[has_others, None]
-    weights = np.linalg.solve(_with_ridge(inside.T @ inside), inside.T @ outside)
-    alike = weights @ np.linalg.solve(_with_ridge(outside.T @ outside), weights.T)
+    weights = np.linalg.solve(with_ridge(inside.T @ inside, _RIDGE), inside.T @ outside)
+    alike = weights @ np.linalg.solve(with_ridge(outside.T @ outside, _RIDGE), weights.T)
     alike = alike / np.trace(alike @ spread) + np.eye(len(alike)) / np.trace(spread)
     values, axes = np.linalg.eigh(alike)
     matrix = (axes * np.sqrt(np.maximum(values, 0))) @ axes.T
     return ContextProjection(mean, (matrix / matrix.max()).astype(np.float32), len(vectors))
-
-
-def _with_ridge(scatter: FloatArray) -> FloatArray:
-    scatter = scatter.astype(np.float64)
-    return scatter + _RIDGE * np.trace(scatter) / len(scatter) * np.eye(len(scatter))

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, Vectors
+from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, Vectors, with_ridge
 
-_TINY = 1e-9  # so that answers that are all the same can be solved, too: they tell nothing
 _LEAST = 2  # answered messages for each dimension; of fewer, too little can be learned
 _MOST = 50_000  # answered messages, spread over all
 
@@ -108,6 +107,5 @@ def fit_linear_guess(others: FloatArray, guessed: FloatArray, ridge: float = 1.0
     """
     mean = others.mean(0)
     inside = others - mean
-    scatter = (inside.T @ inside).astype(np.float64)
-    scatter += max(ridge * np.trace(scatter) / len(scatter), _TINY) * np.eye(len(scatter))
-    return LinearGuess(mean, np.linalg.solve(scatter, inside.T @ guessed).astype(np.float32))
+    weights = np.linalg.solve(with_ridge(inside.T @ inside, ridge), inside.T @ guessed)
+    return LinearGuess(mean, weights.astype(np.float32))

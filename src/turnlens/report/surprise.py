@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from turnlens._utils.progress import progress_of
-from turnlens._utils.vectors import FloatArray, IntArray, unit_vectors
+from turnlens._utils.vectors import FloatArray, IntArray, unit_vectors, with_ridge
 from turnlens.groups.answer_guess import LinearGuess, fit_linear_guess
 from turnlens.groups.pipeline import keys_of
 from turnlens.report.corpus import Corpus
@@ -50,8 +50,7 @@ class _Expected:
         mean = messages.mean(0)
         messages -= mean
         ridge = _RIDGE / len(rows)
-        spread = (messages.T @ messages).astype(np.float64)
-        values, axes = np.linalg.eigh(spread + ridge * np.trace(spread) / len(spread) * np.eye(len(spread)))
+        values, axes = np.linalg.eigh(with_ridge(messages.T @ messages, ridge))
         whitening = (axes * values**-0.5) @ axes.T
         guess = fit_linear_guess(_before(corpus, rows, mean), messages, ridge)
         return cls(mean, guess, whitening.astype(np.float32))
