@@ -19,7 +19,7 @@ from turnlens.evaluation import (
     labelled_conversations,
     load_task,
 )
-from turnlens.evaluation.exact_ranking import average_precision, rank_conversations, reciprocal_rank
+from turnlens.evaluation.ranking_metrics import average_precision, rank_conversations, reciprocal_rank
 from turnlens.papers import evaluate_categorization, evaluate_relatedness
 from turnlens.papers.dial2vec.alignment_uniformity import (
     evaluate_alignment_uniformity,
@@ -86,7 +86,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     data = noisy(count=97)
     units, codes, queries = data.units, data.conversations.codes, data.conversations.queries
     for block in (1, 97 * 2, 97 * 13 + 5, 10**9):
-        monkeypatch.setattr("turnlens.evaluation.exact_ranking._RANKED", max(1, block // 3))
+        monkeypatch.setattr("turnlens.evaluation.ranking_metrics._RANKED", max(1, block // 3))
         ranking = rank_conversations(units, codes, queries, block)
         for name in ("spearman", "map", "mrr"):
             assert ranking[name].tolist() == data.ranking[name].tolist()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from turnlens._utils.vectors import bootstrap_interval, paired_bootstrap_p
-from turnlens.evaluation.exact_ranking import average_precision, reciprocal_rank
+from turnlens.evaluation.ranking_metrics import average_precision, reciprocal_rank
 from turnlens.papers.dialogue_cse.dialogue_sts import spearman, spearman_rows
 from turnlens.papers.domain_categorization import purity
 

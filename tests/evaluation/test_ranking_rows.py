@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from turnlens.evaluation.exact_ranking import (
+from turnlens.evaluation.ranking_metrics import (
     average_precision,
     average_precision_rows,
     rank_rows,

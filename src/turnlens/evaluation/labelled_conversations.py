@@ -12,7 +12,7 @@ import numpy as np
 from turnlens._utils.vectors import FloatArray, IntArray, embed_distinct
 from turnlens.data.messages import Conversations, Message, plain_messages_in
 from turnlens.errors import ConversationError
-from turnlens.evaluation.exact_ranking import rank_conversations
+from turnlens.evaluation.ranking_metrics import rank_conversations
 from turnlens.evaluation.scoring import sample_queries, unit_rows, warn_of_alike, warn_of_left_out
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from turnlens._utils.vectors import BoolArray, IntArray
 from turnlens.data.messages import Conversations, labels_of_texts
 from turnlens.errors import ConversationError
 from turnlens.evaluation.bm25 import bm25_candidates
-from turnlens.evaluation.exact_ranking import retrieval_metrics
+from turnlens.evaluation.ranking_metrics import retrieval_metrics
 from turnlens.evaluation.results import RankingResult
 from turnlens.evaluation.scoring import (
     Encode,

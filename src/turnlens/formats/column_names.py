@@ -1,4 +1,4 @@
-"""The meaning of column headings by their words."""
+"""The usual names of columns and fields, and the words of headings that tell of times."""
 
 from __future__ import annotations
 
@@ -11,6 +11,17 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+# The usual names of columns. Earlier groups come first; within a group, no name is preferred.
+NAMES = {
+    "conversation": (
+        "conversation_id dialogue_id dialog_id session_id chat_id thread_id conv_id ticket_id call_id "
+        "conversation_hash",
+        "conversation dialogue dialog session thread",
+    ),
+    "speaker": ("speaker role from author sender participant", "speaker_id sender_id author_id"),
+    "text": ("text content message utterance body sentence",),
+}
+IDS = {"turn_id", "message_id", "utterance_id"}
 # Places in a conversation, which are never times, whatever numbers they hold.
 PLACES = "turn order turn_id turn_index turn_number message_id utterance_id index position"
 _DATES = _words("date datum fecha data dato дата 日期 日付 날짜 تاريخ التاريخ")

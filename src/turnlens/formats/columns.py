@@ -10,20 +10,9 @@ from typing import Any, TypeAlias
 
 from turnlens._utils.arguments import did_you_mean, require_list
 from turnlens.formats.bad_input import BadRow
-from turnlens.formats.column_names import PLACES, TIMES, is_clock, is_date, plain_name, tells_when
+from turnlens.formats.column_names import IDS, NAMES, PLACES, TIMES, is_clock, is_date, plain_name, tells_when
 from turnlens.formats.message_times import DateOrder, moment
 
-# The usual names of columns. Earlier groups come first; within a group, no name is preferred.
-_NAMES = {
-    "conversation": (
-        "conversation_id dialogue_id dialog_id session_id chat_id thread_id conv_id ticket_id call_id "
-        "conversation_hash",
-        "conversation dialogue dialog session thread",
-    ),
-    "speaker": ("speaker role from author sender participant", "speaker_id sender_id author_id"),
-    "text": ("text content message utterance body sentence",),
-}
-_IDS = {"turn_id", "message_id", "utterance_id"}
 _MEANINGS = ("conversation", "speaker", "text", "time", "messages", "answer", "ignore")
 _JOIN = "+"
 _TIMES_SOUGHT = 200  # columns, each of which may be half of a time with each other
@@ -134,18 +123,18 @@ ColumnNames: TypeAlias = Columns | Mapping[str, Any] | str
 
 def is_id(name: str) -> bool:
     """Return whether a column's name says that it holds ids. Messages are ordered by ids only if these are numbers."""
-    return plain_name(name) in _IDS
+    return plain_name(name) in IDS
 
 
 def conversation_field(names: Iterable[str]) -> str | None:
     """The field of a record that holds the conversation's id by its usual name."""
-    return next((name for name in names if plain_name(name) in _NAMES["conversation"][0].split()), None)
+    return next((name for name in names if plain_name(name) in NAMES["conversation"][0].split()), None)
 
 
 def columns_known(names: Iterable[str]) -> bool:
     """Return whether the names alone say which columns hold the conversation, the speaker and the text."""
     plain = {plain_name(name) for name in names}
-    return all(any(plain & set(group.split()) for group in groups) for groups in _NAMES.values())
+    return all(any(plain & set(group.split()) for group in groups) for groups in NAMES.values())
 
 
 def find_columns(
@@ -168,7 +157,7 @@ def find_columns(
     """
     names = [name for name in names if name not in chosen.ignore]
     columns: dict[str, Any] = {}
-    for meaning, groups in _NAMES.items():
+    for meaning, groups in NAMES.items():
         columns[meaning] = getattr(chosen, meaning)
         is_alone = chosen.text is not None and columns.get("conversation") is None and not whole_conversations
         is_needed = not (meaning == "speaker" and (chosen.answer is not None or is_alone))
@@ -212,7 +201,7 @@ def _missing(meaning: str, names: list[str]) -> ValueError:
     one = "; of a single long chat, name speaker, text and time instead" if meaning == "conversation" else ""
     return ValueError(
         f"found the columns {', '.join(names)}; expected one for the {meaning}, such as "
-        f"{_NAMES[meaning][0].split()[0]}: say which with --columns {meaning}=…{one}"
+        f"{NAMES[meaning][0].split()[0]}: say which with --columns {meaning}=…{one}"
     )
 
 

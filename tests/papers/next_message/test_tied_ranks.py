@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from turnlens.evaluation.exact_ranking import reciprocal_rank
+from turnlens.evaluation.ranking_metrics import reciprocal_rank
 from turnlens.papers.next_message.scores import rank_true_items, recall_among
 
 

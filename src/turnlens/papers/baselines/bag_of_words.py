@@ -13,8 +13,8 @@ from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
 from turnlens.data.languages import tokenize
 from turnlens.data.messages import Conversations, Messages, document
 from turnlens.evaluation.bm25 import bm25_scorer
-from turnlens.evaluation.exact_ranking import retrieval_metrics
 from turnlens.evaluation.labelled_conversations import LabelledConversations
+from turnlens.evaluation.ranking_metrics import retrieval_metrics
 from turnlens.evaluation.semantic_retrieval import RetrievalResult, RetrievalTask
 from turnlens.papers.baselines.baseline import documents, fitted, utterances, waiting
 from turnlens.papers.retrieval import ConversationRetrievalResult

@@ -8,8 +8,8 @@ import numpy as np
 
 from turnlens._utils.progress import progress_bar
 from turnlens._utils.vectors import FloatArray, IntArray
-from turnlens.evaluation.exact_ranking import BLOCK, PRODUCT_UNIT, on_grid, product_blocks
 from turnlens.evaluation.labelled_conversations import EmbeddedConversations, LabelledConversations, build_conversations
+from turnlens.evaluation.ranking_metrics import BLOCK, PRODUCT_UNIT, on_grid, product_blocks
 from turnlens.evaluation.task import CONVERSATION, Task
 from turnlens.papers.citations import DIAL2VEC
 

@@ -17,7 +17,7 @@ from turnlens._utils.registries import LevelName
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.messages import encode_messages
 from turnlens.evaluation import TASKS, embed_labelled
-from turnlens.evaluation.exact_ranking import on_grid
+from turnlens.evaluation.ranking_metrics import on_grid
 from turnlens.papers.baselines import BASELINES, MeanOfUtterances, build_baseline
 from turnlens.papers.baselines.convert import ConveRT, ConveRTSettings
 from turnlens.papers.domain_categorization import CategorizationResult

@@ -11,7 +11,7 @@ from turnlens._utils.registries import NEXT_MESSAGE_MODES
 from turnlens._utils.vectors import FloatArray, IntArray, unit_vectors
 from turnlens.encoders.reply_scores import HeadArrays, bi_query, head_of
 from turnlens.evaluation.bm25 import bm25_scorer
-from turnlens.evaluation.exact_ranking import on_grid
+from turnlens.evaluation.ranking_metrics import on_grid
 from turnlens.evaluation.scoring import unit_rows
 from turnlens.papers.next_message.sequences import Depth, EmbeddedSequences, all_turns, context_turns
 

@@ -10,7 +10,7 @@ import numpy as np
 from typing_extensions import override
 
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
-from turnlens.evaluation.exact_ranking import on_grid
+from turnlens.evaluation.ranking_metrics import on_grid
 from turnlens.evaluation.scoring import unit_rows
 from turnlens.evaluation.task import Task
 from turnlens.papers.citations import TRIPLE_ENCODERS

@@ -1,4 +1,4 @@
-"""The exact ranking of every row against all others, and what its metrics are."""
+"""Metrics of ranking, such as MAP and MRR, and the exact ranking of every row against all others."""
 
 from __future__ import annotations
 
