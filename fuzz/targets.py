@@ -24,11 +24,12 @@ from fuzz.checks import check_columns, check_reading, check_redaction, read_pack
 from fuzz.filters import check_filter, filters
 from fuzz.hostile import changed_value, damaged_bytes, headers, repetitive_texts, typed_tables, values
 from fuzz.requests import bodies, check_request, many_values
+from turnlens.cli.reply import read_candidates
+from turnlens.data.conversations import read_conversations
 from turnlens.encoders.loading import load_encoder
 from turnlens.papers.dialogue_cse.dialogue_sts import read_sts_task
 from turnlens.papers.released_files import read_retrieval_task
 from turnlens.papers.triple_encoders.nli import read_nli
-from turnlens.store.reply_candidates import read_candidates
 
 TESTS = Path(__file__).parents[1] / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "data")]
@@ -264,7 +265,7 @@ TARGETS: dict[str, Target] = {
     "nli": Target(
         _pairs | _inputs("pairs.csv", b"premise,hypothesis,label\na,b,neutral\n"), _of_file(refused(read_nli))
     ),
-    "candidates": _damaged("replies.txt", "yes\nnö\n".encode(), read_candidates),
+    "candidates": _damaged("replies.txt", "yes\nnö\n".encode(), partial(read_candidates, read=read_conversations)),
     "retrieval": _damaged("select.txt", b"0\ta\tx\t1\t2\n1\tb\tx\t0\t2\n2\tc\ty\t\t0,1\n", read_retrieval_task),
     "sts": _damaged("sts.txt", b"3.5\ta b\tc d\n1.0\tx\ty\n", read_sts_task),
     "recipe": _damaged("recipe.toml", _RECIPE.encode(), read_settings),

@@ -7,12 +7,11 @@ import pytest
 from typer.testing import CliRunner
 
 import turnlens
-from turnlens.cli.json_outputs import OUTPUTS, schema_of, schemas
 from turnlens.cli.main import app
 
 jsonschema = pytest.importorskip("jsonschema", reason="comes with the extra dev")
 
-ROOT = Path(__file__).parents[2]
+PAGE = Path(__file__).parents[2] / "docs" / "commands.schema.json"
 ARGUMENTS = {
     "index --json": "CHATS --store STORE",
     "search --json": "STORE card",
@@ -28,17 +27,14 @@ ARGUMENTS = {
 }
 
 
-def test_the_published_schema_is_that_of_the_table() -> None:
-    assert json.loads((ROOT / "docs" / "commands.schema.json").read_text(encoding="utf-8")) == schemas()
-
-
 @pytest.mark.slow
 def test_commands_write_what_their_schema_says(chats: Path, tiny_encoder_path: Path, tmp_path: Path) -> None:
     (tmp_path / "replies.txt").write_text("your card is blocked\nyou are welcome\n")
     turnlens.ConversationStore.create(tmp_path / "store", chats, encoder=tiny_encoder_path)
     places = {"CHATS": chats, "STORE": tmp_path / "store", "MODEL": tiny_encoder_path}
     places |= {"REPLIES": tmp_path / "replies.txt", "FILE.jsonl": "-"}
-    assert ARGUMENTS.keys() == OUTPUTS.keys()
+    schemas = json.loads(PAGE.read_text(encoding="utf-8"))["$defs"]
+    assert ARGUMENTS.keys() == schemas.keys()
     for command, arguments in ARGUMENTS.items():
         words = [str(places.get(word, word)) for word in f"{command} {arguments}".split()]
         result = CliRunner().invoke(app, words)
@@ -46,4 +42,4 @@ def test_commands_write_what_their_schema_says(chats: Path, tiny_encoder_path: P
         lines = [json.loads(line) for line in result.stdout.splitlines()] if "FILE" in command else None
         written = json.loads(result.stdout) if lines is None else lines
         assert written, command
-        jsonschema.Draft202012Validator(schema_of(command)).validate(written)
+        jsonschema.Draft202012Validator(schemas[command]).validate(written)

@@ -70,16 +70,14 @@ def bootstrap_interval(
     values: ArrayLike,
     seed: int = 0,
     resamples: int = 1000,
-    level: float = 0.95,
     statistic: Statistic = mean_rows,
 ) -> tuple[float, float]:
-    """Percentile bootstrap interval of a statistic (Efron and Tibshirani 1993, chapter 13).
+    """Percentile bootstrap interval (95 %) of a statistic (Efron and Tibshirani 1993, chapter 13).
 
     Args:
         values: (units,) or (units, columns); whole units (queries, pairs) are drawn with replacement.
         seed: Seed of the draws.
         resamples: Number of draws.
-        level: Share of the draws inside the interval, between 0 and 1.
         statistic: (resamples, units[, columns]) -> (resamples,), e.g. ``mean_rows`` or ``spearman_rows``.
 
     Returns:
@@ -88,10 +86,8 @@ def bootstrap_interval(
     >>> bootstrap_interval([0.25, 0.25, 0.25])
     (0.25, 0.25)
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, got {level}")
     draws = _resample(np.asarray(values, dtype=np.float64), seed, resamples, statistic)
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(draws, [0.025, 0.975])
     return float(low), float(high)
 
 

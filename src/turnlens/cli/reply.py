@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from turnlens._utils.files import check_file, is_standard
+from turnlens._utils.files import check_file, existing_file, is_standard
 from turnlens._utils.progress import note
 from turnlens.cli.options import Candidates, ConversationFile, Force, OtherId, RankingFile, Speaker, Top, Where
 from turnlens.cli.reading_options import Reading, reads_conversations
@@ -18,6 +20,7 @@ from turnlens.cli.terminal import quiet_transformers, use_one_thread
 
 if TYPE_CHECKING:
     import numpy as np
+    from datasets import Dataset
 
 
 @reads_conversations
@@ -61,7 +64,6 @@ def reply(
     use_one_thread()
     from turnlens.encoders.reply_model import ReplyModel, next_speaker
     from turnlens.store.open_arguments import store_encoder
-    from turnlens.store.reply_candidates import read_candidates
 
     if json_file is not None:
         check_file(json_file, force)
@@ -111,6 +113,35 @@ def messages_to_continue(path: Path, id: str | None, reading: Reading) -> list[d
                 return messages
             raise ValueError(f"{path}: the conversation {row['id']!r} has no message with text")
     raise ValueError(f"{path}: found no conversation {id!r}")
+
+
+def read_candidates(path: str | os.PathLike[str], read: Callable[[Path], Dataset]) -> list[str]:
+    """The distinct messages of a ``.txt`` file with one message per line, or of any file of conversations.
+
+    Args:
+        path: The file.
+        read: Reads conversations.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: There are no messages, or the file cannot be read.
+    """
+    from turnlens.data.messages import distinct_texts
+    from turnlens.formats.input_files import standard_input
+
+    path = standard_input() if is_standard(path) else Path(path)
+    if path.suffix == ".txt":
+        existing_file(path, "candidates, a text file with one message a line")
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError:
+            raise ValueError(f"{path}: not UTF-8 text; save the file as UTF-8") from None
+        candidates = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
+    else:
+        candidates = distinct_texts(read(path))
+    if not candidates:
+        raise ValueError(f"{path}: found no message, expected one a line")
+    return candidates
 
 
 def show_ranking(texts: list[str], scores: np.ndarray, top: int, json_file: Path | None) -> None:

@@ -48,7 +48,6 @@ def newest_words_kept(tokenizer: Any) -> Iterator[None]:
 def encode_contexts(
     encoder: Encoder | SentenceTransformer,
     contexts: Sequence[Sequence[str]],
-    batch_size: int | None = None,
     show_progress_bar: bool = False,
 ) -> np.ndarray:
     """Embed contexts of one or more turns, each as one text.
@@ -56,7 +55,6 @@ def encode_contexts(
     Args:
         encoder: The encoder.
         contexts: The turns of each context, oldest first.
-        batch_size: At most this many texts in a forward pass; by default as many as suit the device.
         show_progress_bar: Show a progress bar.
 
     Returns:
@@ -64,7 +62,7 @@ def encode_contexts(
     """
     encoder = as_conversational(encoder)
     texts = [joined_context(turns, encoder.text_tokenizer.sep_token) for turns in contexts]
-    return unit_vectors(encode_messages(encoder, texts, batch_size, show_progress_bar, newest=True))
+    return unit_vectors(encode_messages(encoder, texts, show_progress_bar=show_progress_bar, newest=True))
 
 
 _CONVERSATIONS_AT_ONCE = 256

@@ -140,7 +140,7 @@ def rank_rows(scores: IntArray, relevant: BoolArray, skip: IntArray | None = Non
 
 
 def average_precision_rows(ranked: RankedRows) -> FloatArray:
-    """``average_precision`` of each row: (rows,) in [0, 1]. Ties as in section 3.3 of McSherry and Najork.
+    """Average precision of each row: (rows,) in [0, 1]. Ties as in section 3.3 of McSherry and Najork.
 
     Raises:
         ValueError: A row has no relevant item.
@@ -159,7 +159,7 @@ def average_precision_rows(ranked: RankedRows) -> FloatArray:
 
 
 def reciprocal_rank_rows(ranked: RankedRows) -> FloatArray:
-    """``reciprocal_rank`` of each row: (rows,) in (0, 1]. Ties as in section 3.2 of McSherry and Najork.
+    """Reciprocal rank of the first relevant item of each row: (rows,) in (0, 1]. Ties as in their section 3.2.
 
     Raises:
         ValueError: A row has no relevant item.
@@ -214,44 +214,11 @@ RETRIEVAL_METRICS: dict[str, Callable[[RankedRows], FloatArray]] = {
 _METRICS = {"spearman": spearman_binary_rows, **RETRIEVAL_METRICS}
 
 
-def average_precision(scores: ArrayLike, relevant: ArrayLike) -> float:
-    """Average precision of the ranking by descending score, in [0, 1].
-
-    Args:
-        scores: (items,) scores, higher is better; negative ones are as good as any.
-        relevant: (items,) whether the item is relevant.
-
-    Raises:
-        ValueError: No item is relevant, a score is not finite or the lengths differ.
-
-    >>> average_precision([-0.1, -0.9, -0.5], [True, True, False])  # ranks 1 and 3: (1/1 + 2/3) / 2
-    0.8333333333333333
-    >>> average_precision([0.5, 0.5], [True, False])  # (1/1 + 1/2) / 2 over the two orderings
-    0.75
-    """
-    return float(average_precision_rows(_ranked(scores, relevant))[0])
-
-
-def reciprocal_rank(scores: ArrayLike, relevant: ArrayLike) -> float:
-    """One over the rank of the first relevant item by descending score, in (0, 1].
-
-    Args:
-        scores: (items,) scores, higher is better; negative ones are as good as any.
-        relevant: (items,) whether the item is relevant.
-
-    Raises:
-        ValueError: No item is relevant, a score is not finite or the lengths differ.
-
-    >>> reciprocal_rank([-0.2, -0.1, -0.3], [True, False, True])
-    0.5
-    >>> reciprocal_rank([0.0, 0.0], [True, False])  # (1 + 1/2) / 2
-    0.75
-    """
-    return float(reciprocal_rank_rows(_ranked(scores, relevant))[0])
-
-
 def retrieval_metrics(rankings: Iterable[tuple[ArrayLike, ArrayLike]]) -> dict[str, FloatArray]:
     """Return the values of `RETRIEVAL_METRICS` for queries, from the scores and the relevance of their items.
+
+    Raises:
+        ValueError: Of a query, no item is relevant, a score is not finite or the lengths differ.
 
     >>> retrieval_metrics([([0.9, 0.8], [False, True]), ([0.9, 0.8], [True, False])])
     {'map': array([0.5, 1. ]), 'mrr': array([0.5, 1. ])}

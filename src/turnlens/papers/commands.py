@@ -27,7 +27,7 @@ from turnlens.cli.options import (
     parse_settings,
 )
 from turnlens.cli.reading_options import Reading, reads_conversations
-from turnlens.cli.reply import messages_to_continue, show_ranking
+from turnlens.cli.reply import messages_to_continue, read_candidates, show_ranking
 from turnlens.cli.terminal import Application, quiet_transformers
 from turnlens.papers.experiments import DATA_SETS, check_data_sets
 
@@ -158,7 +158,6 @@ def plan(
     from turnlens.encoders.loading import load_sentence_transformer
     from turnlens.encoders.reply_model import ReplyModel, next_speaker
     from turnlens.papers.triple_encoders.planning import rank
-    from turnlens.store.reply_candidates import read_candidates
 
     if json_file is not None:
         check_file(json_file, force)

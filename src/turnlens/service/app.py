@@ -18,9 +18,8 @@ from starlette.routing import compile_path
 
 import turnlens
 from turnlens.service.authentication import Access, Authentication
-from turnlens.service.gate import LONGEST_AT_ONCE, Gate
+from turnlens.service.gate import LONGEST_AT_ONCE, Answers, Gate
 from turnlens.service.keys import RateLimiter, Scope, read_keys
-from turnlens.service.long_answers import Answers
 from turnlens.service.refusals import add_error_handlers
 from turnlens.service.request_bodies import JSON
 from turnlens.service.request_metrics import RequestRecorder

@@ -13,7 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _SECONDS_FOR_HEADERS = 15
 _SECONDS_TO_READ = 10  # for the next piece of an answer, if those before were read in time
-_SECONDS_A_PIECE = 1  # of `turnlens.service.long_answers`, 64 KB; who takes longer uses up the time above
+_SECONDS_A_PIECE = 1  # of `turnlens.service.gate.Answers`, 64 KB; who takes longer uses up the time above
 _SECONDS_IDLE = 75  # longer than clients keep connections open, so that none is closed just as it is used again
 _SECONDS_TO_STOP = 2  # for requests that were accepted; the others get 503, and the threads one more second
 

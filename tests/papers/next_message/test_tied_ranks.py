@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from turnlens.evaluation.ranking_metrics import reciprocal_rank
+from turnlens.evaluation.ranking_metrics import retrieval_metrics
 from turnlens.papers.next_message.scores import rank_true_items, recall_among
 
 
@@ -17,8 +17,8 @@ def test_rank_and_expected_values_with_ties_and_counts() -> None:
     assert ranks.above.tolist() == [3, 0] and ranks.tied.tolist() == [3, 10]
     assert ranks.expected_rank().tolist() == [5, 5.5]
     repeated = np.repeat(scores, [2, 3, 1, 4], axis=1)
-    expected = [reciprocal_rank(row, np.arange(10) == true) for row, true in zip(repeated, (0, 9))]
-    assert ranks.expected(1 / np.arange(1, 11)) == pytest.approx(expected)
+    rankings = [(row, np.arange(10) == true) for row, true in zip(repeated, (0, 9))]
+    assert ranks.expected(1 / np.arange(1, 11)) == pytest.approx(retrieval_metrics(rankings)["mrr"])
 
 
 def test_recall_is_the_mean_over_all_draws() -> None:

@@ -19,13 +19,12 @@ from turnlens._compat import datasets_cache
 from turnlens._utils.arguments import require_list
 from turnlens._utils.files import load_or_create_key
 from turnlens.data.personal.bank_numbers import cards, ibans
-from turnlens.data.personal.handles import handles
 from turnlens.data.personal.national_ids import national_ids
 from turnlens.data.personal.person_names import model_version, names_finder, persons_finder
 from turnlens.data.personal.phone_numbers import phones
 from turnlens.data.personal.plain_text import Finder, PlainText, Span
 from turnlens.data.personal.secrets import secrets
-from turnlens.data.personal.web_addresses import emails, ips, urls
+from turnlens.data.personal.web_addresses import emails, handles, ips, urls
 
 # What patterns alone can redact, with the placeholder: a word that keeps the sentence readable.
 PATTERNS: dict[str, tuple[str, Finder]] = {
