@@ -7,11 +7,10 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from turnlens.evaluation.ranking_metrics import (
-    average_precision,
     average_precision_rows,
     rank_rows,
-    reciprocal_rank,
     reciprocal_rank_rows,
+    retrieval_metrics,
     spearman_binary_rows,
 )
 from turnlens.papers.dial2vec.semantic_relatedness import best_spearman_binary
@@ -40,8 +39,9 @@ def test_as_the_metrics_of_single_queries(levels: int) -> None:
         ranked = rank_rows(scores, relevant)
         assert (scores == before).all()
         pairs = list(zip(scores, relevant))
-        assert average_precision_rows(ranked) == pytest.approx([average_precision(*pair) for pair in pairs])
-        assert reciprocal_rank_rows(ranked) == pytest.approx([reciprocal_rank(*pair) for pair in pairs])
+        single = retrieval_metrics(pairs)
+        assert average_precision_rows(ranked) == pytest.approx(single["map"])
+        assert reciprocal_rank_rows(ranked) == pytest.approx(single["mrr"])
         assert spearman_binary_rows(ranked) == pytest.approx([spearman(*pair) for pair in pairs])
 
 
