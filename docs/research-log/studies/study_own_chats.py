@@ -12,10 +12,17 @@ messages only, from which neither paper's method can learn. The projection with 
 (context-projection) is learned from the vectors of as many conversations, other ones with each seed; beside it stands
 what subtracting their mean does (centred).
 
+What a user would write with stock trainers instead (rivals.py) starts from the same encoder and learns from the same
+conversations, with --steps; beside it stands `turnlens train` as it is (train). Of these, whole conversations are the
+mean of their messages' vectors, and training has seconds of processor and clock and the peak of memory, which is that
+of the process if several are trained in one. BERTopic with its defaults and `turnlens cluster` (cluster) group the
+same conversations of the test part, each with its own encoder (needs `pip install bertopic`).
+
 Results go to a JSON file; a second run continues where it stopped.
 
 Run: python docs/research-log/studies/study_own_chats.py [--variants encoder] [--corpora sgd …] [--seeds 0 1 2]
      PYTHONPATH=benchmarks python docs/research-log/studies/study_own_chats.py --foretell
+     PYTHONPATH=benchmarks python docs/research-log/studies/study_own_chats.py --what dse --steps 40 --corpora sgd
 Data: $TURNLENS_DATA (sgd, star, multidogo, self_dialogue; .jsonl.gz each).
 """
 
@@ -23,6 +30,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
+import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -35,6 +44,7 @@ from scipy.stats import spearmanr
 
 import turnlens
 from quick import add_quick, data_folder, is_quick, results_file
+from rivals import GROUPERS, RIVALS
 from turnlens._utils.files import atomic_path
 from turnlens._utils.vectors import bootstrap_interval, unit_vectors
 from turnlens.data.dataset_operations import draw_conversations
@@ -43,6 +53,7 @@ from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.folders import BASE_ENCODER
 from turnlens.encoders.loading import as_sentence_transformer
 from turnlens.encoders.messages import encode_messages
+from turnlens.evaluation.clustering_metrics import discovery_figures
 from turnlens.training.encoder_modes import made_for_bf16
 from turnlens.training.held_out import HeldOut
 from turnlens.training.recipes import Complete
@@ -53,7 +64,9 @@ from turnlens.training.steps import SelectInterpolation, Shares, add_task_vector
 BEFORE = "before"  # none of what was learned
 PAPERS = ("dialogue-cse", "dial2vec")
 PROJECTIONS = ("centred", "context-projection")
-WHAT = ("untouched", "own", *PROJECTIONS, *PAPERS)
+STOCK = ("train", *RIVALS)
+METHODS = ("untouched", "own", *PROJECTIONS, *PAPERS)
+WHAT = (*METHODS, "before", *STOCK, *GROUPERS)
 LABELLED = ("messages", "conversations", "groups")
 
 
@@ -142,6 +155,30 @@ class Judge:
         encoder.centre = before
         return figures
 
+    def of_messages_alone(self, encoder: ConversationEncoder) -> dict[str, float]:
+        """The same figures; the vector of a conversation is the mean of its messages' vectors."""
+        known: dict[str, np.ndarray] = {}
+
+        def embed(texts: list[str]) -> np.ndarray:
+            new = [text for text in dict.fromkeys(texts) if text not in known]
+            if new:
+                known.update(zip(new, encode_messages(encoder, new)))
+            return np.stack([known[text] for text in texts])
+
+        def embed_whole(conversations: list[Any]) -> np.ndarray:
+            return np.stack([embed([turn["content"] for turn in turns]).mean(0) for turns in conversations])
+
+        figures, labels = {}, {"label": self.corpus.message_label, "conversation_label": self.corpus.label}
+        for name, label, task, function in (
+            ("messages", self.corpus.message_label, "semantic-retrieval", embed),
+            ("conversations", self.corpus.label, "conversation-retrieval", embed_whole),
+        ):
+            if label is not None:
+                settings: dict[str, Any] = {"tasks": task, "max_queries": self.queries, **labels}
+                (found,) = turnlens.evaluate(self.conversations, encoder=function, **settings).values()
+                figures[name] = found["map"]
+        return figures
+
 
 def half() -> Literal["bfloat16"] | None:
     return "bfloat16" if made_for_bf16() else None
@@ -222,6 +259,8 @@ def measured(name: str, what: str, seed: int, variants: Path | None, sizes: Size
     """The figures of a method on a corpus, or of the untouched encoder."""
     corpus = CORPORA[name]
     judge = Judge(corpus, sizes)
+    if what in GROUPERS:
+        return grouped(what, corpus, sizes, seed)
     if what == "untouched":
         return {"labelled": judge.labelled(turnlens.load_encoder(BASE_ENCODER, device="cpu"))}
     drawn = 1 + seed if what in PROJECTIONS else 1  # a projection has no seed of its own
@@ -230,6 +269,10 @@ def measured(name: str, what: str, seed: int, variants: Path | None, sizes: Size
         rows = rows.map(lambda row: {"messages": [turn for turn in row["messages"] if turn["role"] == corpus.role]})
     if what in PROJECTIONS:
         return {"labelled": judge.labelled(encoder, projection_of(rows, encoder, what))}
+    if what == "before":
+        return {"labelled": judge.of_messages_alone(encoder)}
+    if what in STOCK:
+        return stock(what, rows, encoder, judge, seed, steps)
     if what == "own":
         return own_training(rows, encoder, judge, seed, steps)
     recipe = Complete()
@@ -241,6 +284,44 @@ def measured(name: str, what: str, seed: int, variants: Path | None, sizes: Size
     }
     encoder = turnlens.train(rows, method=what, encoder=encoder, settings=settings)
     return {"labelled": judge.labelled(encoder)}
+
+
+def stock(
+    what: str, rows: Any, encoder: ConversationEncoder, judge: Judge, seed: int, steps: int | None
+) -> dict[str, Any]:
+    """What a user would write, and `turnlens train`: figures, seconds of training, and the peak of memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        encoder.clone().float().save(folder)
+        processor, clock = time.process_time(), time.monotonic()
+        if what == "train":
+            encoder = turnlens.train(rows, encoder=encoder, settings={"seed": seed, "max_steps": steps})
+        else:
+            encoder = as_sentence_transformer(RIVALS[what](Path(folder), rows, seed, steps))
+        costs = {"processor": time.process_time() - processor, "clock": time.monotonic() - clock, "MB": peak()}
+    return {"labelled": judge.of_messages_alone(encoder), "steps": steps, **costs}
+
+
+def peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def grouped(what: str, corpus: Corpus, sizes: Sizes, seed: int) -> dict[str, Any]:
+    """Groups of whole conversations of the test part whose label is one, by the way of a user who gives no number."""
+    rows = [row for row in rows_of(corpus.test, sizes.learned, seed=0) if one_label(row, corpus.label) is not None]
+    labels = [one_label(row, corpus.label) for row in rows]
+    processor, clock = time.process_time(), time.monotonic()
+    groups = GROUPERS[what](rows, seed)
+    costs = {"processor": time.process_time() - processor, "clock": time.monotonic() - clock, "MB": peak()}
+    found = {name: 100 * value for name, value in discovery_figures(groups, labels).items()}
+    counts = {"groups": len(set(groups) - {-1}), "true": len(set(labels)), "conversations": len(rows)}
+    return {"labelled": {name: found[name] for name in ("accuracy", "nmi", "left_out")} | counts, **costs}
+
+
+def one_label(row: Any, name: str | None) -> str | None:
+    value = row.get(name)
+    if isinstance(value, list):
+        return value[0] if len(value) == 1 else None
+    return value
 
 
 def projection_of(rows: Any, encoder: ConversationEncoder, what: str) -> ContextProjection:
@@ -286,7 +367,8 @@ def foretell(done: dict[str, Any]) -> str:
 def shown(key: str, row: dict[str, Any]) -> str:
     """One line for each thing that was measured."""
     if "shares" not in row:
-        return f"{key:32} " + ", ".join(f"{name} {value:.1f}" for name, value in row["labelled"].items())
+        costs = {name: row[name] for name in ("processor", "clock", "MB") if name in row}
+        return f"{key:32} " + ", ".join(f"{name} {value:.1f}" for name, value in (row["labelled"] | costs).items())
     parts = [
         f"{name} " + " / ".join(f"{of_share[kind][name]:.1f}" for of_share in row["shares"].values())
         for kind in ("labelled", "held_out")
@@ -301,33 +383,33 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("runs/own-chats.json"))
     parser.add_argument("--variants", type=Path, help="the folder of make encoder")
     parser.add_argument("--corpora", nargs="*", default=list(CORPORA), choices=list(CORPORA))
-    parser.add_argument("--what", nargs="*", default=list(WHAT), choices=list(WHAT))
+    parser.add_argument("--what", nargs="*", default=list(METHODS), choices=list(WHAT))
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
     parser.add_argument("--steps", type=int, help="of each method; by default what the default method takes")
     parser.add_argument("--learned", type=int, default=Sizes.learned, help="conversations to learn from")
     parser.add_argument("--test", type=int, default=Sizes.test, help="conversations of the test part")
     parser.add_argument("--queries", type=int, default=Sizes.queries)
     parser.add_argument("--foretell", action="store_true", help="only tell what foretells the labelled figures")
-    add_quick(parser, out=results_file, corpora=["generated"], seeds=[0], steps=2, learned=60, test=60)
+    add_quick(parser, output=results_file, corpora=["generated"], seeds=[0], steps=2, learned=60, test=60)
     options = parser.parse_args()
-    done = json.loads(options.out.read_text(encoding="utf-8")) if options.out.is_file() else {}
-    options.out.parent.mkdir(parents=True, exist_ok=True)
+    done = json.loads(options.output.read_text(encoding="utf-8")) if options.output.is_file() else {}
+    options.output.parent.mkdir(parents=True, exist_ok=True)
     sizes = Sizes(options.learned, options.test, options.queries)
     for seed in () if options.foretell else options.seeds:
         for what in options.what:
             for name in options.corpora:
-                key = f"{name} untouched" if what == "untouched" else f"{name} {what} seed {seed}"
+                key = f"{name} {what}" if what in ("untouched", "before") else f"{name} {what} seed {seed}"
                 if key in done or (what in PAPERS and name.startswith("multidogo")):
                     continue
                 began = time.process_time()
                 done[key] = measured(name, what, seed, options.variants, sizes, options.steps)
                 done[key]["seconds"] = round(time.process_time() - began)
-                with atomic_path(options.out) as temporary:
+                with atomic_path(options.output) as temporary:
                     temporary.write_text(json.dumps(done, indent=1), encoding="utf-8")
                 print(shown(key, done[key]), flush=True)
     if options.foretell:
         print("\n".join(shown(key, row) for key, row in done.items()))
-    print(foretell(done))
+        print(foretell(done))
 
 
 if __name__ == "__main__":
