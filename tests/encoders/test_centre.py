@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 
 import numpy as np
@@ -48,24 +47,6 @@ def test_nothing_else_is_centred(tiny_encoder: SentenceTransformer, conversation
     assert (tiny_encoder.encode_messages(texts) == vectors).all()
     for pooling, expected in zip(poolings, before):
         assert (tiny_encoder.encode_conversations(talks, pooling=pooling) == expected).all()
-
-
-def test_the_encoder_stays_stock(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
-    before, names = tiny_encoder.encode("my card"), list(tiny_encoder.state_dict())
-    centre = Centre(*(np.random.default_rng(0).random(shape, np.float32) for shape in (32, (32, 32), 32)))
-    tiny_encoder.centre = {"mean": centre}
-    assert (tiny_encoder.encode("my card") == before).all() and list(tiny_encoder.state_dict()) == names
-    tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
-    assert_same_vectors(SentenceTransformer(str(tmp_path / "model"), device="cpu").encode("my card"), before)
-    again = turnlens.load_encoder(tmp_path / "model").centre
-    assert list(again) == ["mean"]
-    for part in ("mean", "stretch", "weight"):
-        assert (getattr(again["mean"], part) == getattr(centre, part)).all()
-    assert copy.deepcopy(tiny_encoder).centre
-
-
-def test_no_centre_where_there_is_none(tiny_encoder: SentenceTransformer, tiny_encoder_path: Path) -> None:
-    assert tiny_encoder.centre == turnlens.load_encoder(tiny_encoder_path).centre == {}
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import numpy as np
@@ -8,13 +9,12 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 import turnlens
+from closeness import assert_same_vectors
 from turnlens import ConversationEncoder
 from turnlens.encoders.centre import Centre
 from turnlens.encoders.history import add_history
 from turnlens.encoders.loading import weights_digest
 from turnlens.encoders.reply_head import ReplyHead
-
-CENTRE = Centre(np.zeros(32, np.float32), np.eye(32, dtype=np.float32), np.zeros(32, np.float32))
 
 
 def test_messages_alone_and_in_both_contexts(tiny_encoder: ConversationEncoder, conversations) -> None:
@@ -70,14 +70,29 @@ def test_of_wraps_the_modules_of_stock_encoders(tiny_encoder_path: Path) -> None
     assert weights_digest(stock) == weights_digest(encoder)
 
 
-def test_parts_are_saved_and_loaded_in_every_way(tiny_encoder: ConversationEncoder, tmp_path: Path) -> None:
-    tiny_encoder.reply_head, tiny_encoder.centre = ReplyHead(32, turns=3), {"mean": CENTRE}
-    tiny_encoder.save(str(tmp_path))
-    for again in (ConversationEncoder(str(tmp_path), device="cpu"), turnlens.load_encoder(tmp_path)):
+def test_parts_leave_it_stock_and_are_saved_and_loaded(tiny_encoder: ConversationEncoder, tmp_path) -> None:
+    texts, path = ["my card", "i want a pizza"], str(tmp_path)
+    before, names = tiny_encoder.encode(texts), list(tiny_encoder.state_dict())
+    assert tiny_encoder.reply_head is None and tiny_encoder.centre == {}
+    head = ReplyHead(32, turns=3)
+    with torch.no_grad():
+        head.context += 0.1
+    centre = Centre(*(np.random.default_rng(0).random(shape, np.float32) for shape in (32, (32, 32), 32)))
+    tiny_encoder.reply_head, tiny_encoder.centre = head, {"mean": centre}
+    assert (tiny_encoder.encode(texts) == before).all() and list(tiny_encoder.state_dict()) == names
+    tiny_encoder.save(path)
+    assert_same_vectors(SentenceTransformer(path, device="cpu").encode(texts), before)
+    loaded = (ConversationEncoder(path, device="cpu"), turnlens.load_encoder(path, device="cpu"))
+    for again in (*loaded, copy.deepcopy(tiny_encoder)):
         assert again.reply_head is not None and again.reply_head.turns == 3 and list(again.centre) == ["mean"]
+        assert all(
+            torch.equal(weight, head.state_dict()[name]) for name, weight in again.reply_head.state_dict().items()
+        )
+        for part in ("mean", "stretch", "weight"):
+            assert (getattr(again.centre["mean"], part) == getattr(centre, part)).all()
     tiny_encoder.reply_head, tiny_encoder.centre = None, {}
-    tiny_encoder.save_pretrained(str(tmp_path))  # over the model that had both
-    again = turnlens.load_encoder(tmp_path)
+    tiny_encoder.save_pretrained(path)  # over the model that had both
+    again = turnlens.load_encoder(path)
     assert again.reply_head is None and again.centre == {}
 
 

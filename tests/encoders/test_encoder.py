@@ -112,10 +112,6 @@ def test_utterances_are_embedded_once_each_and_in_order(tiny_encoder, monkeypatc
     assert_same_vectors(vectors[1], tiny_encoder.encode("a card"))
 
 
-def test_no_utterances_give_an_empty_array(tiny_encoder) -> None:
-    assert encode_messages(tiny_encoder, []).shape == (0, 32)
-
-
 def test_gradients_of_repeated_entries_are_deterministic() -> None:
     generator = torch.Generator().manual_seed(0)
     values = torch.randn(50, 512, generator=generator, requires_grad=True)

@@ -130,7 +130,6 @@ def test_order_and_number_of_conversations_do_not_matter(tiny_encoder, conversat
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"pooling": "max"}, "pooling must be"),
         ({"long": "drop"}, "long must be"),
         ({"keep": "middle"}, "keep must be"),
         ({"pooling": "speaker:boss"}, "has no speaker 'boss', only user, assistant"),

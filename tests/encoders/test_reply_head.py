@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ from sentence_transformers import SentenceTransformer
 from torch.nn.functional import normalize
 
 import turnlens
-from closeness import assert_same_vectors
 from turnlens.encoders.reply_head import ReplyHead
 from turnlens.encoders.reply_scores import HEAD_FILE
 
@@ -23,27 +21,6 @@ def test_untouched_it_sums_cosines_that_fade() -> None:
     expected = torch.stack([vectors[0, 0] + vectors[0, 1] / 2**0.5 + vectors[0, 2] / 3**0.5, vectors[1, 0]])
     torch.testing.assert_close(found, normalize(expected, dim=1))
     torch.testing.assert_close(head.candidates(vectors[0]), vectors[0])
-
-
-def test_the_encoder_stays_stock(tiny_encoder: SentenceTransformer, tmp_path: Path) -> None:
-    texts = ["my card", "i want a pizza"]
-    before, names = tiny_encoder.encode(texts), list(tiny_encoder.state_dict())
-    head = ReplyHead(32, turns=3)
-    with torch.no_grad():
-        head.context += 0.1
-    tiny_encoder.reply_head = head
-    assert (tiny_encoder.encode(texts) == before).all() and list(tiny_encoder.state_dict()) == names
-    tiny_encoder.save_pretrained(str(tmp_path / "model"), create_model_card=False)
-    assert_same_vectors(SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(texts), before)
-    again = turnlens.load_encoder(tmp_path / "model", device="cpu").reply_head
-    assert again is not None and again.turns == 3
-    assert all(torch.equal(weight, head.state_dict()[name]) for name, weight in again.state_dict().items())
-    assert copy.deepcopy(tiny_encoder).reply_head is not None
-
-
-def test_no_head_where_there_is_none(tiny_encoder: SentenceTransformer, tiny_encoder_path: Path) -> None:
-    assert tiny_encoder.reply_head is None
-    assert turnlens.load_encoder(tiny_encoder_path).reply_head is None
 
 
 def test_a_head_for_other_vectors(tiny_encoder: SentenceTransformer) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from turnlens.errors import ConversationError
-from turnlens.evaluation import RetrievalTask, build_retrieval_task, compare_results, evaluate_retrieval
+from turnlens.evaluation import RetrievalTask, build_retrieval_task, evaluate_retrieval
 from turnlens.evaluation.bm25 import bm25_candidates
 from turnlens.papers.released_files import read_retrieval_task
 
@@ -251,15 +251,3 @@ def test_what_an_encoder_may_not_return() -> None:
         evaluate_retrieval(lambda texts: np.zeros((2, 3)), ANGLES)
     with pytest.raises(ValueError, match="nan or inf for 1 texts, first '20'"):
         evaluate_retrieval(lambda texts: np.array([[np.nan if text == "20" else 1.0] for text in texts]), ANGLES)
-
-
-def test_comparison_of_two_encoders_on_one_task() -> None:
-    rows = corpus(ride=[f"taxi number {n}" for n in range(40)], food=[f"food number {n}" for n in range(40)])
-    task = build_retrieval_task(rows)
-    good = evaluate_retrieval(lambda texts: np.array([[("taxi" in t), ("food" in t)] for t in texts], float), task)
-    random = evaluate_retrieval(lambda texts: np.random.default_rng(0).normal(size=(len(texts), 8)), task)
-    assert good.map == 100.0
-    assert compare_results(good, random) < 0.01
-    assert compare_results(good, good) == 1.0
-    with pytest.raises(ValueError, match="not of the same task: 80 and 2 queries"):
-        compare_results(good, evaluate_retrieval(by_angle, ANGLES))

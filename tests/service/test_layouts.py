@@ -51,14 +51,14 @@ def test_instructions_are_labels_as_in_files(serving: Running) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "hits", "further"),
+    ("path", "further"),
     [
-        ("/v1/next", "replies", {"speaker": "assistant"}),
-        ("/v1/next", "replies", {"candidates": ["thanks", "bye"]}),
-        ("/v1/search", "results", {"level": "conversation"}),
+        ("/v1/next", {"speaker": "assistant"}),
+        ("/v1/next", {"candidates": ["thanks", "bye"]}),
+        ("/v1/search", {"level": "conversation"}),
     ],
 )
-def test_running_conversations_are_read_in_all_layouts(serving: Running, path: str, hits: str, further: dict) -> None:
+def test_running_conversations_are_read_in_all_layouts(serving: Running, path: str, further: dict) -> None:
     with serving.client() as client:
         answers = [client.post(path, json={"messages": said, **further}) for said in (LAYOUTS, PLAIN)]
     assert [answer.status_code for answer in answers] == [200, 200], answers[0].text
