@@ -79,7 +79,7 @@ def test_the_projection_is_that_of_canonical_correlations() -> None:
 
 
 def test_only_some_conversations_of_very_many_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("turnlens.encoders.context_projection._MOST", 600)
+    monkeypatch.setattr("turnlens.encoders.context_projection.MOST_TAUGHT", 600)
     vectors, conversation, _ = talks(300, np.random.default_rng(0))
     broken = vectors.copy()
     broken[conversation % 4 != 0] = np.nan

@@ -15,11 +15,11 @@ from turnlens.groups.neighbours import nearest
 def test_texts_are_canned_where_they_are_most_messages() -> None:
     free = [f"where is parcel {letter}" for letter in "abcde"]
     texts = [*["yes"] * 6, *["no 1", "no 2"] * 3, *["maybe"] * 4, *free]
-    canned = canned_texts([*texts, *free], np.repeat([0, 1], [len(texts), 5]), least_share=0.01)
+    canned = canned_texts([*texts, *free], np.repeat([0, 1], [len(texts), 5]))
     assert (canned[12:] < 0).all()
     assert len(set(canned[:6].tolist())) == len(set(canned[6:12].tolist())) == 1 and -1 < canned[0] != canned[6] > -1
     mostly_free = [*["yes"] * 6, *free, "a", "b"]
-    assert (canned_texts(mostly_free, np.zeros(13, np.int64), least_share=0.01) < 0).all()
+    assert (canned_texts(mostly_free, np.zeros(13, np.int64)) < 0).all()
 
 
 @pytest.mark.parametrize("text", ["please send a pizza", "please send pizza {}"])

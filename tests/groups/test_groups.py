@@ -277,5 +277,3 @@ def test_settings_are_checked() -> None:
     for granularity in (0, 2.5, "finest"):
         with pytest.raises(ValueError, match="granularity must be coarse, medium, fine or a number"):
             GroupSettings(granularity=granularity)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="least_share"):
-        GroupSettings(least_share=1)

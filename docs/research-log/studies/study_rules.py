@@ -29,8 +29,9 @@ import numpy as np
 
 import turnlens
 from quick import add_quick, data_folder
+from turnlens.encoders import context_projection
 from turnlens.evaluation.clustering_metrics import discovery_figures
-from turnlens.groups import fitting, neighbours, pipeline
+from turnlens.groups import answer_guess, canned_replies, communities, fitting, group_settings, neighbours, pipeline
 from turnlens.groups.group_settings import GroupSettings
 from turnlens.groups.pipeline import Grouping
 from turnlens.report import analysis, boilerplate, building, corpus, find_requests
@@ -222,34 +223,22 @@ RULES: dict[str, list[tuple[Any, str, Any]]] = {
     "settling": [(fitting, "_ROUNDS", 0)],
     "outliers": [(pipeline, "outlier_cosine", lambda *_: -1.0)],
     "a third of the votes": [(neighbours, "LEAST_SHARE", 0.0)],
-    "later requests": [(find_requests, "_FIRST", 2.0)],
     "courtesies: short": [(find_requests, "_SHORTER", 0.0)],
-    "courtesies: alone": [(find_requests, "_ALONE", 2.0)],
     "courtesies: before more": [(find_requests, "_VARIED", 0.0)],
     "courtesies: words": [
         (find_requests, "is_courtesy", lambda _: False),
         (find_requests, "courtesy_name", lambda _: ""),
     ],
     "canned texts of the asker": [(find_requests, "split_from_canned", _as_it_is)],
-    "details": [(find_requests, "_COMES_FIRST", 0.0)],
     "boilerplate": [(building, "find_boilerplate", _nowhere)],
     "sentences that decide the answer": [(boilerplate, "decisive", lambda *_: set())],
     "context": [(analysis, "fit_context_projection", lambda *_: None)],
     "answers": [(analysis, "fit_answer_guess", lambda *_: None)],
     "canned texts": [(analysis, "canned_texts", lambda texts, *_: np.full(len(texts), -1))],
 }
-NUMBERS: list[tuple[str, Any, str]] = [
-    ("resolution", fitting, "_RESOLUTION"),
-    ("price", fitting, "_PRICE"),
-    ("price of requests", fitting, "_PRICE_OF_REQUESTS"),
-    ("noisy", fitting, "_NOISY"),
-    ("alike", fitting, "_ALIKE"),
-    ("first", find_requests, "_FIRST"),
-    ("shorter", find_requests, "_SHORTER"),
-    ("comes first", find_requests, "_COMES_FIRST"),
-    ("boilerplate share", boilerplate, "_LEAST_SHARE"),
-    ("boilerplate varied", boilerplate, "_VARIED"),
-]
+MODULES = (fitting, communities, neighbours, group_settings, canned_replies, answer_guess, context_projection)
+MODULES += (find_requests, boilerplate)
+TECHNICAL = {"_SCORES_AT_ONCE", "_ROWS_AT_ONCE", "_PARTS", "_SAME_TEXT", "_ITERATIONS", "_SWEEPS", "MOST_TAUGHT"}
 
 
 def variants(only: str) -> list[tuple[str, list[tuple[Any, str, Any]]]]:
@@ -257,10 +246,13 @@ def variants(only: str) -> list[tuple[str, list[tuple[Any, str, Any]]]]:
     for name, changes in RULES.items():
         if all(hasattr(module, attribute) for module, attribute, _ in changes):
             found.append((f"without {name}", changes))
-    for name, module, attribute in NUMBERS:
-        for times in (0.5, 2):
-            if hasattr(module, attribute):
-                found.append((f"{name} × {times}", [(module, attribute, getattr(module, attribute) * times)]))
+    for module in MODULES:
+        for name, value in vars(module).items():
+            is_number = name.isupper() and isinstance(value, int | float) and name not in TECHNICAL
+            for times in (0.5, 2) if is_number else ():
+                changed = type(value)(max(1, round(value * times)) if isinstance(value, int) else value * times)
+                called = f"{module.__name__.rpartition('.')[2]}.{name} {value:g} → {changed:g}"
+                found.append((called, [(module, name, changed)]))
     return [one for one in found if any(part in one[0] for part in only.split(";"))]
 
 
@@ -285,7 +277,7 @@ def main() -> None:
     parser.add_argument("--boards", default="", help="boards whose name or kind has this")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--most", type=int, default=1000, help="messages or thrice the conversations of a board")
-    add_quick(parser, only="boilerplate")
+    add_quick(parser, only="without boilerplate")
     arguments = parser.parse_args()
     every = boards(arguments.exports, arguments.most, bool(arguments.quick))
     every = [one for one in every if arguments.boards in one.name + one.kind]

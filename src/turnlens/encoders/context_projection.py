@@ -11,8 +11,8 @@ from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, Vectors, un
 
 _WINDOW = 2  # messages before, and as many after
 _RIDGE = 0.3  # of the mean variance, added to each
-_LEAST = 2  # messages for each dimension; of fewer, too little can be learned
-_MOST = 50_000  # messages, of conversations that are spread over all
+LEAST_TAUGHT = 2  # messages for each dimension; of fewer, too little can be learned
+MOST_TAUGHT = 50_000  # messages, spread over all
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def fit_context_projection(vectors: FloatArray, conversation: IntArray, usable: 
         The projection; ``None`` if there are fewer messages with others around them than twice the dimensions, or all
         say the same.
     """
-    rows = np.flatnonzero(usable & (conversation % (len(conversation) // _MOST + 1) == 0))
+    rows = np.flatnonzero(usable & (conversation % (len(conversation) // MOST_TAUGHT + 1) == 0))
     of = conversation[rows]
     pairs = []
     for distance in range(1, _WINDOW + 1):
@@ -77,7 +77,7 @@ def fit_context_projection(vectors: FloatArray, conversation: IntArray, usable: 
         pairs += [(earlier, earlier + distance), (earlier + distance, earlier)]
     count = np.bincount(np.concatenate([messages for messages, _ in pairs]), minlength=len(rows))
     has_others = count > 0
-    if has_others.sum() < _LEAST * vectors.shape[1]:
+    if has_others.sum() < LEAST_TAUGHT * vectors.shape[1]:
         return None
     own = np.array(vectors[rows], np.float32)
     mean = own.mean(0)

@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, Vectors, with_ridge
-
-_LEAST = 2  # answered messages for each dimension; of fewer, too little can be learned
-_MOST = 50_000  # answered messages, spread over all
+from turnlens.encoders.context_projection import LEAST_TAUGHT, MOST_TAUGHT
 
 
 @dataclass(frozen=True)
@@ -84,9 +82,9 @@ def fit_answer_guess(vectors: FloatArray, answer: IntArray, usable: BoolArray) -
         nothing about them.
     """
     rows = np.flatnonzero((answer >= 0) & usable & usable[answer])
-    if len(rows) < _LEAST * vectors.shape[1]:
+    if len(rows) < LEAST_TAUGHT * vectors.shape[1]:
         return None
-    rows = rows[:: len(rows) // _MOST + 1]
+    rows = rows[:: len(rows) // MOST_TAUGHT + 1]
     messages, answers = (np.array(vectors[some], np.float32) for some in (rows, answer[rows]))
     messages -= messages.mean(0)
     first, second = np.array_split(np.arange(len(rows)), 2)

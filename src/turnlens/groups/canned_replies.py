@@ -12,20 +12,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from turnlens._utils.vectors import IntArray
+from turnlens.groups.group_settings import LEAST, MOST
 from turnlens.groups.neighbours import Neighbours
 
-_LEAST = 5  # messages with a canned text …
-_MOST = 0.5  # … which are at least so many of all messages of a role
+_LEAST_SHARE = 0.001  # of the messages of a role, that have the same canned text
 _NUMBER = re.compile(r"\d+")
 
 
-def canned_texts(texts: Sequence[str], part: IntArray, least_share: float, numbers: bool = False) -> IntArray:
+def canned_texts(texts: Sequence[str], part: IntArray, numbers: bool = False) -> IntArray:
     """Return the canned text that each message is, -1 for none (n,).
 
     Args:
         texts: The messages (n).
         part: The part of each, such as its role (n,).
-        least_share: The least share of its part's messages that a canned text is.
         numbers: Texts with other numbers are others.
     """
     canned = np.full(len(texts), -1, np.int64)
@@ -34,8 +33,8 @@ def canned_texts(texts: Sequence[str], part: IntArray, least_share: float, numbe
         rows = np.flatnonzero(part == value)
         plain = np.asarray([texts[row].strip() for row in rows.tolist()], object)
         _, place, counts = np.unique(plain, return_inverse=True, return_counts=True)
-        is_canned = (counts >= max(_LEAST, least_share * len(rows)))[place] & (plain != "")
-        if is_canned.sum() >= _MOST * len(rows):
+        is_canned = (counts >= max(LEAST, _LEAST_SHARE * len(rows)))[place] & (plain != "")
+        if is_canned.sum() >= MOST * len(rows):
             canned[rows] = np.where(is_canned, place + canned.max(initial=-1) + 1, -1)
     return canned
 

@@ -63,7 +63,7 @@ def communities(graph: Any, resolution: float, seed: int) -> IntArray:
     return by_size(np.fromiter((labels[node] for node in range(links.shape[0])), np.int64, links.shape[0]))
 
 
-def coarser(graph: Any, labels: IntArray, resolution: float, seed: int) -> IntArray:
+def coarser(graph: Any, labels: IntArray, seed: int) -> IntArray:
     """The coarse community of each fine one (groups,), from the weights between them; a label of -1 is no group."""
     inside = np.flatnonzero(labels >= 0)
     members = sparse.csr_matrix(
@@ -71,7 +71,7 @@ def coarser(graph: Any, labels: IntArray, resolution: float, seed: int) -> IntAr
     )
     between = (members.T @ graph @ members).tocsr()
     between.setdiag(0)
-    return communities(between, resolution, seed)
+    return communities(between, 1.0, seed)
 
 
 def by_size(labels: IntArray) -> IntArray:

@@ -35,7 +35,6 @@ _ALIKE = 0.6  # groups of requests that are so much more alike than usual are on
 _TIMES = {"coarse": 0.5, "medium": 1, "fine": 2}  # as many groups as are best
 _LEAST_CLOSENESS = 1e-3
 _ROUNDS = 3  # in which vectors join the nearest group
-_COARSE_RESOLUTION = 1.0
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def fit_groups(
     graph = neighbour_graph(neighbours.rows)
     parts = communities(graph, _RESOLUTION, settings.seed)
     levels = merged(_sums(vectors, parts))  # (parts, parts)
-    least = max(neighbours.rows.shape[1] / 2, settings.least_share * len(vectors))
+    least = neighbours.rows.shape[1] / 2
 
     @cache
     def groups_at(level: int) -> IntArray:
@@ -97,7 +96,7 @@ def fit_groups(
         fine = by_size(np.where(canned >= 0, canned + _count(fine), fine))
     if not _count(fine):
         return Fitted(fine, np.zeros(0, np.int64))
-    return Fitted(fine, coarser(graph, fine, _COARSE_RESOLUTION, settings.seed))
+    return Fitted(fine, coarser(graph, fine, settings.seed))
 
 
 def fit_parts(

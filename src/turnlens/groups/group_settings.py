@@ -7,6 +7,8 @@ from math import sqrt
 from typing import Literal, get_args
 
 Granularity = Literal["coarse", "medium", "fine"]
+LEAST = 5  # of what is repeated: fewer are chance
+MOST = 1 / 2  # the share from which on something is said of most
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,6 @@ class GroupSettings:
             a third of the square root of the number of vectors in the sample, from 5 to 30.
         granularity: The fineness of the groups: ``"coarse"``, ``"medium"`` or ``"fine"``, or about how many there are
             of each role.
-        least_share: Groups with a smaller share of the sample are dropped.
         history: Group messages together with the messages before them, see `add_history`.
         role: Who asks; by default the role that opens most conversations. Each role that takes part in most
             conversations, and this one in any case, has groups of its own.
@@ -37,7 +38,6 @@ class GroupSettings:
     sample: int = 20_000
     neighbours: int | None = None
     granularity: Granularity | int = "medium"
-    least_share: float = 0.001
     history: bool = False
     role: str | None = None
     seed: int = 0
@@ -51,9 +51,7 @@ class GroupSettings:
             raise ValueError(
                 f"granularity must be coarse, medium, fine or a number of groups from 1, got {self.granularity!r}"
             )
-        if not 0 <= self.least_share < 1:
-            raise ValueError(f"least_share must be from 0 to below 1, got {self.least_share}")
 
     def neighbours_among(self, count: int) -> int:
         """Return the number of neighbours of each vector in a sample of this size."""
-        return self.neighbours or min(max(round(sqrt(count) / 3), 5), 30)
+        return self.neighbours or min(max(round(sqrt(count) / 3), LEAST), 30)

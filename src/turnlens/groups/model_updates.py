@@ -110,7 +110,7 @@ def _joined(
         own = np.flatnonzero(part == value)
         near = neighbours.of(own).first(settings.neighbours_among(len(own)))
         unlike = is_new[own] & (is_new[near.rows].mean(1) > 1 / 2)
-        if unlike.sum() >= max(near.rows.shape[1] / 2, settings.least_share * len(own)):
+        if unlike.sum() >= near.rows.shape[1] / 2:
             return None
         fine[own] = np.where(was_there[own], known[own], vote(near, known, outlier_cosine(near.cosines[:, 0])))
     for value in np.unique(canned[~was_there & (canned >= 0)]) if canned is not None else ():

@@ -51,7 +51,7 @@ def analyse(
     # With the messages before it, the same text may mean different things: it is not canned, and needs no answer.
     canned, answer = np.full(len(corpus.texts), -1), None
     if not settings.history:
-        canned = canned_texts(corpus.texts, speakers.part, settings.least_share)
+        canned = canned_texts(corpus.texts, speakers.part)
         answer = _answers(corpus, speakers, canned)
     context, guess = _learned(corpus, speakers, settings, answer, models)
     vectors = _projected(corpus, context)

@@ -18,11 +18,11 @@ import numpy as np
 
 from turnlens._utils.vectors import FloatArray, IntArray
 from turnlens.encoders.messages import pool_messages
+from turnlens.groups.group_settings import LEAST, MOST
 from turnlens.groups.phrases import PLACEHOLDER
 from turnlens.report.corpus import Corpus, mapped
 
 _MORE = 0.15  # so much higher must the mean cosine of its answers be than both others
-_LEAST_ANSWERS = 5  # answers to a sentence
 _MOST = 64  # answers to a sentence that are compared
 _OTHERS = 4000  # messages among which the one with the nearest rest is looked for
 
@@ -60,9 +60,7 @@ def decisive(openings: Sequence[Opening], vectors: FloatArray) -> set[Sentence]:
     answers = np.array([opening.answer for opening in openings], np.int64)
     others = _evenly(np.arange(len(openings)), _OTHERS)
     usual = _alikeness(vectors[answers[others]])
-    some = {
-        sentence: _evenly(np.array(rows), _MOST) for sentence, rows in having.items() if len(rows) >= _LEAST_ANSWERS
-    }
+    some = {sentence: _evenly(np.array(rows), _MOST) for sentence, rows in having.items() if len(rows) >= LEAST}
     alike = {sentence: _alikeness(vectors[answers[rows]]) for sentence, rows in some.items()}
     likely = [sentence for sentence in alike if alike[sentence] >= usual + _MORE]
     if not likely:
@@ -96,9 +94,7 @@ def _evenly(numbers: IntArray, most: int) -> IntArray:
 
 
 Spans = tuple[tuple[int, int], ...]  # the start and end of each piece of a text, in order
-_LEAST_CONVERSATIONS = 5  # conversations that must have a sentence …
-_LEAST_SHARE = 0.01  # … and their share
-_VARIED = 0.5  # of the messages with the sentence, so many must differ in what else they say
+_LEAST_SHARE = 0.01  # of the conversations, that must have a sentence
 _ALONE = 0.25  # as often as beside other text, at most, it may be a whole message
 _SHORTEST = 10  # letters of a sentence: what is shorter is a courtesy at most
 _AUTOMATIC = 12  # words of an automatic reply, at least
@@ -137,13 +133,13 @@ def find_boilerplate(
         spoken.add((talk, speaker))
         for key in {key for key in keys if len(keys) > 1 and len(key) >= _SHORTEST}:
             beside[speaker, key][message.replace(key, "")].add(talk)
-    least = max(_LEAST_CONVERSATIONS, _LEAST_SHARE * len({talk for talk, _ in places}))
+    least = max(LEAST, _LEAST_SHARE * len({talk for talk, _ in places}))
     repeated = {
         place
         for place, rests in beside.items()
-        if len(rests) >= _VARIED * least
+        if len(rests) >= MOST * least
         and (count := len(set().union(*rests.values()))) >= least
-        and len(rests) >= _VARIED * count
+        and len(rests) >= MOST * count
         and len(whole[place]) <= _ALONE * count
     }
     automatic = {

@@ -15,7 +15,7 @@ from turnlens._utils.vectors import BoolArray, IntArray, Vectors
 from turnlens.groups.canned_replies import canned_texts, split_from_canned
 from turnlens.groups.courtesies import courtesy_name, is_courtesy
 from turnlens.groups.group_model import GroupModel
-from turnlens.groups.group_settings import GroupSettings
+from turnlens.groups.group_settings import MOST, GroupSettings
 from turnlens.groups.model_updates import update_model
 from turnlens.groups.neighbours import nearest, outlier_cosine, vote
 from turnlens.groups.pipeline import keys_of, sample_rows
@@ -23,12 +23,8 @@ from turnlens.report.corpus import Corpus
 from turnlens.report.speakers import Speakers
 
 _LEAST = 30  # requests that differ; fewer are not grouped apart
-_FIRST = 0.5  # of the nearest messages of a later request open their conversations, at least
-# A courtesy is shorter than the messages of its role (medians). The only message of a role is none.
-_SHORTER, _ALONE = 0.7, 0.5
-_VARIED, _NEXT = 0.25, 0.7  # or its texts are few, and the next messages of its speakers are longer
-# Of what is no courtesy, requests come first: less than half as often as average, and it only fills in details.
-_COMES_FIRST = 0.5
+_SHORTER = 0.7  # a courtesy is shorter than the messages of its role, or than its speakers' next ones (medians)
+_VARIED = 0.25  # of the messages of a group, whose texts are therefore few
 
 
 def requests_of(
@@ -54,7 +50,7 @@ def requests_of(
     model = update_model(keys[sample], fitted, among, one_part, medium, former)
     groups = np.full(len(is_request), -1, np.int64)
     groups[rows] = vote(near, model.fine, outlier_cosine(among.cosines[:, 0]))
-    stock = canned_texts(said, np.zeros(len(rows), np.int64), settings.least_share, numbers=True)
+    stock = canned_texts(said, np.zeros(len(rows), np.int64), numbers=True)
     groups[rows] = split_from_canned(groups[rows], stock, sample, near)
     says_more = np.fromiter((not is_courtesy(text) for text in said), bool, len(rows))
     left = rows[~np.isin(groups[rows], list(moves_among(groups, corpus, speakers))) & says_more]
@@ -63,7 +59,7 @@ def requests_of(
         is_request[first] = True
         later = np.setdiff1d(left[groups[left] >= 0], first)
         opens = is_request[rows[sample]][near.rows[np.searchsorted(rows, later)]]  # (later, neighbours)
-        is_request[later[opens.mean(1) >= _FIRST]] = True
+        is_request[later[opens.mean(1) >= MOST]] = True
     return is_request, model
 
 
@@ -90,9 +86,9 @@ def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int
             continue
         everything = np.flatnonzero(roles[speakers.part] == part.role)
         length = np.median(lengths[rows]) / max(1, np.median(lengths[everything]))
-        is_all = only[rows].mean() > _ALONE
+        is_all = only[rows].mean() > MOST
         same = len({corpus.texts[row] for row in rows.tolist()}) < _VARIED * len(rows)
-        before_more = same and np.median(lengths[rows]) < _NEXT * np.median(following[rows])
+        before_more = same and np.median(lengths[rows]) < _SHORTER * np.median(following[rows])
         if courtesy_name([corpus.texts[row] for row in rows.tolist()]) or (
             not is_all and (length < _SHORTER or before_more)
         ):
@@ -103,7 +99,7 @@ def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int
     starts = np.zeros(len(groups), bool)
     starts[messages[np.unique(corpus.conversation[messages], return_index=True)[1]]] = True
     usual = starts[messages].mean() if len(messages) else 0.0
-    return moves | {id for id in asked if starts[groups == id].mean() < _COMES_FIRST * usual}
+    return moves | {id for id in asked if starts[groups == id].mean() < MOST * usual}
 
 
 def _in_role(corpus: Corpus, lengths: IntArray) -> tuple[BoolArray, IntArray]:

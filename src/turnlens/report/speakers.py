@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from turnlens._utils.vectors import BoolArray, IntArray
+from turnlens.groups.group_settings import MOST
 from turnlens.groups.pipeline import Parts
 from turnlens.report.corpus import Corpus
 from turnlens.report.label_columns import Label
@@ -21,12 +22,10 @@ from turnlens.report.label_columns import Label
 OPENER, OTHERS = "opener", "others"  # roles, where the roles of a corpus are names
 # Roles that answer, as exports call them. Their greeting may open a conversation, but it is not what people ask.
 _ANSWERING = {"agent", "assistant", "bot", "developer", "function", "model", "operator", "system", "tool", OTHERS}
-_ASKS = 2 / 3  # of the conversations must be opened by one role, so that it is the one who asks
-_TAKES_PART = 1 / 2  # of the conversations; a role that speaks in fewer has no groups of its own
+_ASKS = 2 / 3  # of the conversations must be opened by one role, so that it is the one who asks; by others, it answers
 _LISTED = 20  # roles in an error
 _SPEAKER = "speaker"  # the label with the names
 _NAMES = 3  # roles that open conversations, none of them most: these are names
-_SELDOM = 1 / 3  # of the conversations in which it takes part; a role of most conversations that opens fewer answers
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ def speakers_of(corpus: Corpus, role: str | None = None) -> Speakers:
     opening = _openers(corpus)
     usual = _usual_opener(corpus, opening)
     asker = role or usual
-    taking_part = _participations(corpus) >= _TAKES_PART * len(corpus.ids)
+    taking_part = _participations(corpus) >= MOST * len(corpus.ids)
     apart = {asker, *(np.asarray(roles, object)[taking_part] if usual is not None else ())} - {None}
     parts = [Part(name) for name in sorted(map(str, apart))]
     place = np.asarray([parts.index(Part(name)) if name in apart else len(parts) for name in roles], np.int64)
@@ -135,7 +134,7 @@ def with_opener_roles(corpus: Corpus, role: str | None = None) -> Corpus:
         return corpus
     involved = _participations(corpus)
     opened = np.bincount(opening[opening >= 0], minlength=len(corpus.roles))
-    opening = _openers(corpus, (involved >= _TAKES_PART * len(corpus.ids)) & (opened < _SELDOM * involved))
+    opening = _openers(corpus, (involved >= MOST * len(corpus.ids)) & (opened < (1 - _ASKS) * involved))
     return replace(
         corpus,
         roles=[OPENER, OTHERS],
