@@ -13,10 +13,10 @@ messages only, from which neither paper's method can learn. The projection with 
 what subtracting their mean does (centred).
 
 What a user would write with stock trainers instead (rivals.py) starts from the same encoder and learns from the same
-conversations, with --steps; beside it stands `turnlens train` as it is (train). Of these, whole conversations are the
-mean of their messages' vectors, and training has seconds of processor and clock and the peak of memory, which is that
-of the process if several are trained in one. BERTopic with its defaults and `turnlens cluster` (cluster) group the
-same conversations of the test part, each with its own encoder (needs `pip install bertopic`).
+conversations, with --steps; beside it stands `turnlens train` as it is (train). These are judged by messages alone,
+where these have labels, and training has seconds of processor and clock and the peak of memory of the process. BERTopic
+with its defaults and `turnlens cluster` (cluster) group the same conversations of the test part, each with its own
+encoder (needs `pip install bertopic`).
 
 Results go to a JSON file; a second run continues where it stopped.
 
@@ -128,8 +128,13 @@ class Judge:
         self.corpus, self.queries = corpus, sizes.queries
         self.conversations = rows_of(corpus.test, sizes.test, seed=0)
 
-    def labelled(self, encoder: ConversationEncoder, context: ContextProjection | None = None) -> dict[str, float]:
-        """MAP of messages; MAP and NMI of conversations, read as one text without a centre; perhaps projected."""
+    def labelled(
+        self, encoder: ConversationEncoder, context: ContextProjection | None = None, briefly: bool = False
+    ) -> dict[str, float]:
+        """MAP of messages; MAP and NMI of conversations, read as one text without a centre; perhaps projected.
+
+        Briefly, conversations are left out where messages have labels, since embedding them takes most of the time.
+        """
         settings: dict[str, Any] = {"max_queries": self.queries, "conversation_label": self.corpus.label}
         figures, before = {}, encoder.centre
         encoder.centre = {}
@@ -143,7 +148,7 @@ class Judge:
             task = "semantic-retrieval"
             (found,) = turnlens.evaluate(self.conversations, encoder=embed, tasks=task, **settings).values()
             figures["messages"] = found["map"]
-        if self.corpus.label is not None:
+        if self.corpus.label is not None and not (briefly and figures):
 
             def embed_whole(conversations: list[Any]) -> np.ndarray:
                 vectors = encoder.encode_conversations(conversations, dtype=half())
@@ -153,30 +158,6 @@ class Judge:
             found, groups = turnlens.evaluate(self.conversations, encoder=embed_whole, tasks=tasks, **settings).values()
             figures |= {"conversations": found["map"], "groups": groups["nmi"]}
         encoder.centre = before
-        return figures
-
-    def of_messages_alone(self, encoder: ConversationEncoder) -> dict[str, float]:
-        """The same figures; the vector of a conversation is the mean of its messages' vectors."""
-        known: dict[str, np.ndarray] = {}
-
-        def embed(texts: list[str]) -> np.ndarray:
-            new = [text for text in dict.fromkeys(texts) if text not in known]
-            if new:
-                known.update(zip(new, encode_messages(encoder, new)))
-            return np.stack([known[text] for text in texts])
-
-        def embed_whole(conversations: list[Any]) -> np.ndarray:
-            return np.stack([embed([turn["content"] for turn in turns]).mean(0) for turns in conversations])
-
-        figures, labels = {}, {"label": self.corpus.message_label, "conversation_label": self.corpus.label}
-        for name, label, task, function in (
-            ("messages", self.corpus.message_label, "semantic-retrieval", embed),
-            ("conversations", self.corpus.label, "conversation-retrieval", embed_whole),
-        ):
-            if label is not None:
-                settings: dict[str, Any] = {"tasks": task, "max_queries": self.queries, **labels}
-                (found,) = turnlens.evaluate(self.conversations, encoder=function, **settings).values()
-                figures[name] = found["map"]
         return figures
 
 
@@ -270,7 +251,7 @@ def measured(name: str, what: str, seed: int, variants: Path | None, sizes: Size
     if what in PROJECTIONS:
         return {"labelled": judge.labelled(encoder, projection_of(rows, encoder, what))}
     if what == "before":
-        return {"labelled": judge.of_messages_alone(encoder)}
+        return {"labelled": judge.labelled(encoder, briefly=True)}
     if what in STOCK:
         return stock(what, rows, encoder, judge, seed, steps)
     if what == "own":
@@ -298,7 +279,7 @@ def stock(
         else:
             encoder = as_sentence_transformer(RIVALS[what](Path(folder), rows, seed, steps))
         costs = {"processor": time.process_time() - processor, "clock": time.monotonic() - clock, "MB": peak()}
-    return {"labelled": judge.of_messages_alone(encoder), "steps": steps, **costs}
+    return {"labelled": judge.labelled(encoder, briefly=True), "steps": steps, **costs}
 
 
 def peak() -> float:
