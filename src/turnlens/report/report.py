@@ -27,7 +27,7 @@ class Group:
         level: 0 for a coarse group, 1 for a fine one.
         size: The number of its members.
         share: Its share of all conversations, or of all messages of its part, including those in no group.
-        central: Its most typical members, at most ten rows; first one of each of its two moods, if it has these.
+        central: Its most typical members, at most ten rows.
         edge: Its least typical members, at most ten rows.
         new: It was not there before data grew.
         renamed: A user named it.

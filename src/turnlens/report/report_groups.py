@@ -1,4 +1,4 @@
-"""The groups of a report, with their names, roles, answers, moods and parts."""
+"""The groups of a report, with their names, roles, answers and parts."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from turnlens._utils.vectors import IntArray, unit_vectors
-from turnlens.groups.answer_guess import answers_to
 from turnlens.groups.communities import merged, neighbour_graph
 from turnlens.groups.fitting import split_group
-from turnlens.groups.group_members import Members, members_of, opposite_halves
+from turnlens.groups.group_members import Members, members_of
 from turnlens.groups.group_model import GroupModel, GroupModels, Kind
 from turnlens.groups.pipeline import Grouping
 from turnlens.report.corpus import Corpus
@@ -47,7 +46,6 @@ def named_groups(
         models[kind] = name_groups(grouping.model, members, described, corpus, kind, naming)
         listed = _listed(models[kind], members, len(grouping.groups))
         if kind == "message":
-            listed = with_halves(listed, grouping, corpus)
             listed = with_scale(with_speakers(listed, grouping, corpus, speakers), grouping, corpus)
         groups[kind] = listed
     return groups, models
@@ -102,24 +100,6 @@ def _answers(corpus: Corpus, groups: IntArray) -> dict[int, int]:
     rows = np.flatnonzero(follows)
     answered[rows + 1] = groups[rows]
     return {id: members.central[0] for id, members in members_of(corpus.vectors, answered, corpus.texts).items()}
-
-
-def with_halves(groups: Sequence[Group], grouping: Grouping, corpus: Corpus) -> list[Group]:
-    """Put the most typical member of each mood first in groups of messages that have two moods."""
-    labels, vectors = grouping.groups[grouping.sample], np.array(corpus.vectors[grouping.sample], np.float32)
-    answer = answers_to(corpus.role, corpus.conversation)[grouping.sample]
-    answers = np.where(answer[:, None] >= 0, corpus.vectors[answer], np.float32(0))
-    listed = []
-    for group in groups:
-        rows = np.flatnonzero(labels == group.id)
-        second = opposite_halves(vectors[rows], answers[rows])
-        if second is not None:
-            halves = sorted((rows[~second], rows[second]), key=len, reverse=True)
-            typical = [half[(vectors[half] @ vectors[half].mean(0)).argmax()] for half in halves]
-            central = dict.fromkeys((*grouping.sample[typical].tolist(), *group.central))
-            group = replace(group, central=tuple(central)[: len(group.central)])
-        listed.append(group)
-    return listed
 
 
 def with_scale(groups: Sequence[Group], grouping: Grouping, corpus: Corpus) -> list[Group]:
