@@ -105,7 +105,7 @@ def fill(store: ConversationStore, conversations: Dataset, files: Mapping[str, s
     if repeated := len(conversations) - len(set(conversations["id"])):
         note(f"{repeated:,} ids of conversations occur before: only the last of each is kept, so give each its own")
     if store.tables().state.encoder == DEFAULT_ENCODER:
-        tell_other_language(conversations, "turnlens explore DATA --store another.store --model")
+        tell_other_language(conversations, "turnlens explore your-chats.jsonl --store another.store --model")
     try:
         with progress_of("indexing conversations", len(conversations)) as advance:
             report = store.add(conversations, progress=advance, cache=cache)

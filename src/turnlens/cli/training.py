@@ -163,7 +163,7 @@ def train(
         vectors = data[0] if len(data) == 1 and holds_vectors(data[0]) else None
         conversations = vectors or reading.read(data, output)
         if vectors is None and encoder is None:
-            tell_other_language(reading.read(data), "turnlens train DATA --encoder")
+            tell_other_language(reading.read(data), f"turnlens train {data[0]} --encoder")
         kept: dict[str, Any] = {"output": output, "resume": resume, "force": force}
         run_training(conversations, method=chosen, encoder=encoder, evaluator=evaluator, **kept)
 

@@ -45,7 +45,7 @@ def language_notice(report: Report) -> str | None:
         {"messages": [{"content": report.text_of(row)} for row in range(first, first + count)]}
         for first, count in zip(firsts, turns)
     )
-    return advice(languages_of(conversations), "turnlens explore DATA --store another.store --model")
+    return advice(languages_of(conversations), "turnlens explore your-chats.jsonl --store another.store --model")
 
 
 def findings(report: Report, requests: Sequence[Mapping[str, Any]], period: Period | None = None) -> list[Finding]:
