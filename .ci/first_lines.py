@@ -1,7 +1,6 @@
 """Runs the README's first lines of shell and of Python as they stand, on a file of chats.
 
 The `turnlens` and `python` on the PATH run them, in the working folder. What serves is asked once, and interrupted.
-Where torch is not installed, `train` has to name its extra, and the default encoder takes the place of the trained one.
 """
 
 from __future__ import annotations
@@ -18,8 +17,6 @@ import urllib.request
 from pathlib import Path
 
 SERVING = {"explore", "serve"}
-HAS_TORCH = subprocess.run(["python", "-c", "import torch"], capture_output=True).returncode == 0
-TRAINING = "pip install 'turnlens[train]'"
 WRITE = "import turnlens; turnlens.sample_conversations(60).to_json('chats.jsonl')"
 
 
@@ -72,11 +69,6 @@ def main() -> None:
     subprocess.run(["python", "-c", WRITE], check=True)
     for line in block(readme, "Six lines of shell", "bash").splitlines():
         words = shlex.split(line, comments=True)
-        if not HAS_TORCH and words[1] == "train":
-            done = subprocess.run(words, capture_output=True, text=True)
-            assert done.returncode == 1 and TRAINING in done.stderr, done.stderr
-            continue
-        words = words if HAS_TORCH else [word for word in words if word not in ("--model", "model")]
         print("$", shlex.join(words), flush=True)
         if words[1] in SERVING:
             serve(words)
@@ -84,8 +76,6 @@ def main() -> None:
             subprocess.run(words, check=True)
     print("$ python", flush=True)
     lines = block(readme, "Six lines of Python", "python")
-    if not HAS_TORCH:
-        lines = re.sub(r"turnlens\.train\(.*?\)", "turnlens.load_encoder()", lines).replace('"fitted"', "None")
     subprocess.run(["python", "-c", lines], check=True)
 
 

@@ -95,9 +95,14 @@ def tiny_encoder_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_tiny_encoder(tmp_path_factory.mktemp("tiny"))
 
 
-@pytest.fixture
-def tiny_encoder(tiny_encoder_path: Path) -> ConversationEncoder:
+@pytest.fixture(scope="session")
+def untouched_tiny_encoder(tiny_encoder_path: Path) -> ConversationEncoder:
     return ConversationEncoder(str(tiny_encoder_path), device="cpu").eval()
+
+
+@pytest.fixture
+def tiny_encoder(untouched_tiny_encoder: ConversationEncoder) -> ConversationEncoder:
+    return untouched_tiny_encoder.clone()
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ import turnlens
 
 pytestmark = pytest.mark.slow
 
+README = Path(__file__).parents[2] / "README.md"
 # Python imports it at its start: nothing that only training needs can be imported or found from then on.
 _BLOCKED = """
 import sys
@@ -74,6 +75,14 @@ def test_plain_commands_work_without_torch(plain: dict[str, str], tmp_path: Path
         done = ran(plain, tmp_path, command)
         assert done.returncode == 0 and "Traceback" not in done.stderr, f"{command}: {done.stdout}{done.stderr}"
         assert not written or (tmp_path / written).exists(), command
+
+
+def test_lines_of_python_work_without_torch(plain: dict[str, str], tmp_path: Path) -> None:
+    lines = re.split("^## Six lines of Python\n+```python\n", README.read_text(encoding="utf-8"), flags=re.MULTILINE)[1]
+    lines = re.sub(r"turnlens\.train\(.*?\)", "turnlens.load_encoder()", lines.split("```")[0])
+    words = [sys.executable, "-c", lines.replace('"fitted"', "None")]
+    done = subprocess.run(words, env=plain, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and (tmp_path / "shop").is_dir(), done.stderr
 
 
 def test_training_names_its_extra_in_one_line(plain: dict[str, str], tmp_path: Path) -> None:

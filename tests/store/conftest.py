@@ -43,14 +43,14 @@ def labelled() -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
-def tiny_encoder(tiny_encoder_path: Path) -> ConversationEncoder:
+def tiny_encoder(untouched_tiny_encoder: ConversationEncoder) -> ConversationEncoder:
     """Shared by all tests of stores; a test that changes an encoder takes `own_encoder`."""
-    return ConversationEncoder(str(tiny_encoder_path), device="cpu").eval()
+    return untouched_tiny_encoder
 
 
 @pytest.fixture
-def own_encoder(tiny_encoder_path: Path) -> ConversationEncoder:
-    return ConversationEncoder(str(tiny_encoder_path), device="cpu").eval()
+def own_encoder(untouched_tiny_encoder: ConversationEncoder) -> ConversationEncoder:
+    return untouched_tiny_encoder.clone()
 
 
 @pytest.fixture(scope="session")
