@@ -7,8 +7,8 @@ from typer.testing import CliRunner, Result
 from turnlens.cli.main import app
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+def run(*arguments: object, given: str | bytes | None = None) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=given)
 
 
 def succeed(*arguments: object) -> str:

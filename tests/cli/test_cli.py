@@ -4,6 +4,7 @@ import json
 import os
 import re
 import runpy
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from turnlens.cli.options import parse_settings
 from turnlens.cli.terminal import Application, Commands
 from turnlens.data import conversations
 
-from .command_line import run, succeed
+from .command_line import fail, run, succeed
 
 PLOTS = ("papers plot interactions", "papers plot alignment-uniformity", "papers plot additivity")
 READING = ("inspect", "convert", "train", "embed", "evaluate", "cluster", "explore")
@@ -54,6 +55,13 @@ def test_help_shows_an_example(command: str) -> None:
         (("inspect", "CHATS", "--output", "CHATS", "--force"), "is also read"),
         (("index", ".", "--store", "out"), "out lies in ., which is read"),
         (("evaluate", ".", "--output", "out"), "out lies in ., which is read"),
+        (("embed", "CHATS", "--model", "no", "--output", "v.txt"), "expected a name ending in .parquet, .csv, .npy"),
+        (("embed", "CHATS", "--model", "no", "--output", "silent.npy"), "silent.jsonl exists already"),
+        (("embed", "CHATS", "--engine", "ray", "--output", "v.parquet"), "give a name without ending, or a URL"),
+        (("embed", "s3://b/chats.jsonl", "--output", "v.parquet"), "give a name without ending, or a URL"),
+        (("index", "CHATS", "--store", "s3://bucket/talks"), "expected a folder on a disk"),
+        (("evaluate", "MODEL"), "is a model: expected [MODEL] DATA, the conversations are missing"),
+        (("evaluate", "CHATS", "--task", "translation"), "semantic-retrieval"),
         (("evaluate", "a", "b", "CHATS"), "expected [MODEL] DATA"),
         (("evaluate", "CHATS", "--output", "CHATS"), "is also read"),
         (("evaluate", "CHATS", "--output", "OTHER"), "exists already"),
@@ -88,9 +96,7 @@ def test_mistakes_are_one_line_and_exit_with_1(
     given = {"CHATS": chats, "OTHER": "other.txt", "SILENT": "silent.jsonl", "MODEL": tiny_encoder_path}
     for name, value in given.items():
         arguments = [argument.replace(name, str(value)) for argument in arguments]
-    result = run(*arguments)
-    assert result.exit_code == 1
-    assert message in result.output and "Traceback" not in result.output
+    assert message in fail(*arguments)
     assert not (tmp_path / "out").exists()
 
 
@@ -137,6 +143,14 @@ def test_texts_and_names_give_the_terminal_no_orders(tmp_path) -> None:
     ):
         output += run(*command).output
     assert not [sign for sign in output if not sign.isprintable() and sign != "\n"]
+
+
+def test_names_in_brackets_are_names(chats, tiny_encoder_path, tmp_path) -> None:
+    odd = Path(shutil.copy(chats, tmp_path / "my [bold] chats [x].jsonl"))
+    figures = tmp_path / "figures [bold].json"
+    output = succeed("evaluate", tiny_encoder_path, odd, "--max-queries", 10, "--output", figures)
+    assert "[bold]" in output and figures.is_file()
+    assert "[red]" in succeed("convert", odd, "--output", tmp_path / "[red].jsonl")
 
 
 def test_nothing_is_printed_but_by_the_console() -> None:

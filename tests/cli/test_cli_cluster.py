@@ -36,15 +36,7 @@ def test_cluster_writes_the_group_of_every_message(chats: Path, tiny_encoder_pat
 
 def test_a_table_whose_columns_leave_no_doubt_needs_no_options(tiny_encoder_path: Path, tmp_path: Path) -> None:
     rows = [(n // 4, "ab"[n % 2], f"message {'xyz'[n % 3]} of {n}") for n in range(80)]
-    options = [
-        "--store",
-        tmp_path / "new",
-        "--model",
-        tiny_encoder_path,
-        "--output",
-        tmp_path / "groups.csv",
-        "--force",
-    ]
+    options = ["--store", tmp_path / "new", "--model", tiny_encoder_path, "--output", tmp_path / "groups.csv"]
     for header, read in ((["Ticket ID", "Author Type", "Comment"], True), (["a", "b", "c"], False)):
         with (tmp_path / "tickets.csv").open("w", newline="") as file:
             csv.writer(file).writerows([header, *rows])

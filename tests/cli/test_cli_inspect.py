@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 from datasets import config
-from typer.testing import CliRunner
 
 import turnlens
-from turnlens.cli.main import app
 
 from .command_line import fail, run, succeed
 
@@ -181,7 +179,7 @@ def test_columns_and_redaction_are_options_wherever_conversations_are_read(
 
 
 def standard_output(*arguments: object, given: str | bytes = "") -> str:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=given)
+    result = run(*arguments, given=given)
     assert result.exit_code == 0, result.output
     return result.stdout
 

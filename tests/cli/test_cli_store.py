@@ -5,9 +5,6 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
-
-from turnlens.cli.main import app
 
 from .command_line import fail, run, succeed
 
@@ -31,7 +28,7 @@ def store(talks: Path, tiny_encoder_path: Path, tmp_path: Path) -> Path:
 
 
 def printed(*arguments: object):
-    result = CliRunner().invoke(app, [str(argument) for argument in (*arguments, "--json")])
+    result = run(*arguments, "--json")
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
 
@@ -131,10 +128,6 @@ def test_filters_on_absent_names_say_which_there_are(store, talks) -> None:
         assert printed("search", store, "card", "--where", where) == []
 
 
-def test_replies_from_a_store_need_no_model(store, talks) -> None:
-    assert "my card is lost" in succeed("reply", "--store", store, "--conversation", talks)
-
-
 def test_replies_from_a_store_are_said_by_whoever_speaks_next(store, tiny_encoder_path, tmp_path) -> None:
     chat = written(tmp_path / "chat.jsonl", "i want a pizza")
     succeed("reply", tiny_encoder_path, "--store", store, "--conversation", chat, "--output", tmp_path / "best.json")
@@ -226,10 +219,5 @@ def test_replies_from_a_store(store, talks, tiny_encoder_path, tmp_path) -> None
     options = ("--store", store, "--conversation", talks, "--where", "role = 'bot'", "--output", ranked)
     assert "which" in succeed("reply", tiny_encoder_path, *options)
     assert [row["message"] for row in json.loads(ranked.read_text())] == ["which"]
+    assert "my card is lost" in succeed("reply", "--store", store, "--conversation", talks)  # which needs no model
     assert "either --candidates or --store, got neither" in run("reply", "m", "--conversation", talks).output
-
-
-def test_a_store_is_a_folder(chats, tiny_encoder_path) -> None:
-    assert "expected a folder on a disk" in fail(
-        "index", chats, "--store", "s3://bucket/talks", "--model", tiny_encoder_path
-    )

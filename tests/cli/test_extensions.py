@@ -152,8 +152,6 @@ def test_an_extension_replaces_nothing_and_a_broken_one_is_left_out(tmp_path: Pa
     assert "nowhere" in store["output"] and "No module" not in store["output"]
     assert odd["code"] == 1 and "No module named 'nowhere'" in odd["output"]
     told = words_of(found["stderr"] + "".join(one["output"] for one in found["done"]))
-    for name in ("extension quits", "METHODS of the extension fives", "METHODS of the extension lazy"):
-        assert f"left out the {name}: " in told
     assert "left out the command inspect of an extension" in told
     assert done["code"] == 1
     assert "left out the extension broken: No module named 'nowhere'" in found["stderr"] + done["output"]

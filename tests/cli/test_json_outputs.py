@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import turnlens
-from turnlens.cli.main import app
+
+from .command_line import run
 
 jsonschema = pytest.importorskip("jsonschema", reason="comes with the extra dev")
 
@@ -37,7 +37,7 @@ def test_commands_write_what_their_schema_says(chats: Path, tiny_encoder_path: P
     assert ARGUMENTS.keys() == schemas.keys()
     for command, arguments in ARGUMENTS.items():
         words = [str(places.get(word, word)) for word in f"{command} {arguments}".split()]
-        result = CliRunner().invoke(app, words)
+        result = run(*words)
         assert result.exit_code == 0, (command, result.output)
         lines = [json.loads(line) for line in result.stdout.splitlines()] if "FILE" in command else None
         written = json.loads(result.stdout) if lines is None else lines

@@ -88,6 +88,10 @@ def flipped_bit(folder: Path) -> None:
     (folder / "model.safetensors").write_bytes(data)
 
 
+def cut_off(folder: Path) -> None:
+    (folder / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:1000])
+
+
 # Name -> the damage, and words of the sentence that refuses it.
 DAMAGED: dict[str, tuple[Damage, str]] = {
     "no word embeddings": (without(WORDS), f"1 tensor ({WORDS}) is missing"),
@@ -125,6 +129,7 @@ DAMAGED: dict[str, tuple[Damage, str]] = {
 }
 LENGTHS, DENSE = "sentence_bert_config.json", "2_Dense/model.safetensors"
 FURTHER: dict[str, tuple[Damage, str]] = {
+    "half a file": (cut_off, "Give the folder of a saved encoder"),
     "words of zeros": (
         weights(lambda all_: all_ | {WORDS: 0 * all_[WORDS]}),
         f"1 tensor (0.model.{WORDS}) is all zero",
