@@ -16,25 +16,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
-from turnlens.groups.phrases import GAP, IS_CJK, TOKEN
+from turnlens.groups.phrases import GAP, IS_CJK, LEAST_TEXTS, LONGEST_TEXT, TOKEN
 
 _WIDEST = 60  # Latin letters; a longer name is taken only if no clause is shorter
-_LONGEST = 120  # characters of a name
 _CJK_WIDTH = 2
 _CENTRAL = 100  # messages whose clauses are considered
-_READ = 1000  # characters of a message
-_TELLING = 0.5  # what clauses gain by the words of the group
+_TELLING = 0.5  # what clauses gain by the words of the group, and lose by words that few of its messages have
 _TELLING_WORDS = 6  # that a clause has at best
-_RARE = 0.6  # what they lose by words that few of its messages have
-_SHORT = 0.1  # what they lose for each word that they have less than three
-_USUAL = 0.1  # the share of its messages from which on a word is not rare
-_CUT = {"sentence": 0.1, "clause": 0.3}  # what they lose, at each end, by being cut out of more sentences or clauses
-_GAP = 0.3  # what they lose if something was taken out of them
+_USUAL = 0.1  # share of its messages from which on a word is not rare; of those with a word, in which it stands alone
+_FLAW = 0.1  # each word less than three, a word of fewer than three texts of the group, a gap, more sentences at an end
+_CUT = 0.3  # what they lose, at each end, by being cut out of a sentence
 _PRIVATE = 1.0  # what they lose by a number, or by a word that fewer than three texts have: it may be about somebody
-_SHARED = 3
-_OWN = 0.1  # what they lose by a word that fewer than three texts of the group have
 _LEAST = 0.7  # what must be left to the best before it loses by numbers, cuts and width
-_ASIDE = 0.2  # a word that stands alone so often, such as "hello", is taken off the beginning
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _CLAUSE_END = re.compile(r"(?<=[,;:])\s+|(?<=[，；：、])|\s+[-–—]+\s+")
 _PUNCTUATION = re.compile(r"[^\w\s'’-]+|\n")
@@ -95,7 +88,7 @@ def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) 
     strongest = sorted(telling.values(), reverse=True)[:_TELLING_WORDS]
     kept = {word for word, weight in telling.items() if weight >= strongest[0] / 2}
     usual = _USUAL * words.sizes[group]
-    shared = min(_SHARED, words.sizes[group])  # a macro's words may be in no other text
+    shared = min(LEAST_TEXTS, words.sizes[group])  # a macro's words may be in no other text
     said: Counter[str] = Counter()
     best, highest = "", -np.inf
     for text, cosine in zip(texts, cosines.tolist()):
@@ -109,17 +102,17 @@ def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) 
             common = [0 if word[0].isdigit() else min(1, words.within[group][word] / usual) for word in tokens]
             rare = 1 - sum(common) / len(common)
             private = any(word[0].isdigit() or words.everywhere[word] < shared for word in tokens)
-            own = any(words.within[group][word] < min(_SHARED, usual) for word in tokens)
-            typical = cosine + _TELLING * min(1, told) - _RARE * rare - _OWN * own
-            typical -= _SHORT * max(0, 3 - len(tokens))
+            own = any(words.within[group][word] < min(LEAST_TEXTS, usual) for word in tokens)
+            typical = cosine + _TELLING * min(1, told) - _TELLING * rare
+            typical -= _FLAW * (own + max(0, 3 - len(tokens)))
             score = typical - _PRIVATE * private - costs - 2 * max(0, _width(shown) / _WIDEST - 1)
             if score > highest:
                 best, highest = shown if typical >= _LEAST else "", score
     if not best and said:  # what most say word for word is typical, whatever its words
         most = max(said, key=lambda clause: (said[clause], len(clause)))
-        best = most if said[most] >= max(_SHARED, len(texts) / 2) else ""
+        best = most if said[most] >= max(LEAST_TEXTS, len(texts) / 2) else ""
     best = _tidy(best)
-    return best if len(best) <= _LONGEST else best[:_LONGEST].rsplit(" ", 1)[0] + " …"
+    return best if len(best) <= 2 * _WIDEST else best[: 2 * _WIDEST].rsplit(" ", 1)[0] + " …"
 
 
 def _telling(words: _Words, group: int) -> dict[str, float]:
@@ -139,12 +132,12 @@ def _words_of(texts: Sequence[str], labels: IntArray) -> _Words:
     every: Counter[str] = Counter()
     alone: Counter[str] = Counter()
     for text, label in zip(texts, labels.tolist()):
-        words = set(tokens_of(text[:_READ]))
+        words = set(tokens_of(text[:LONGEST_TEXT]))
         every.update(words)
-        alone.update(words & {clause.strip().lower() for clause in _PUNCTUATION.split(text[:_READ])})
+        alone.update(words & {clause.strip().lower() for clause in _PUNCTUATION.split(text[:LONGEST_TEXT])})
         if label >= 0:
             within[label].update(words)
-    asides = frozenset(word for word, count in alone.items() if count >= max(3, _ASIDE * every[word]))
+    asides = frozenset(word for word, count in alone.items() if count >= max(LEAST_TEXTS, _USUAL * every[word]))
     everywhere: Counter[str] = Counter()
     for counts in within:
         everywhere.update(counts)
@@ -164,7 +157,7 @@ def tokens_of(text: str) -> list[str]:
 
 def _clauses(text: str) -> Iterator[tuple[str, float]]:
     """Each clause, and each run that is no wider than a name should be, with what it loses where its ends cut."""
-    text = "\n".join(" ".join(line.split()) for line in text[:_READ].splitlines())
+    text = "\n".join(" ".join(line.split()) for line in text[:LONGEST_TEXT].splitlines())
     spans: list[tuple[int, int, bool, bool]] = []  # start, end, begins a sentence, ends a sentence
     place = 0
     for sentence in filter(str.strip, _SENTENCE_END.split(text)):
@@ -179,9 +172,9 @@ def _clauses(text: str) -> Iterator[tuple[str, float]]:
             piece = " ".join(text[start:end].strip(_LOOSE + GAP).lstrip(_CLOSING).split())
             if last > first and _width(piece) > _WIDEST:
                 break
-            before = 0.0 if first == 0 else _CUT["sentence" if begins else "clause"]
-            after = 0.0 if last == len(spans) - 1 else _CUT["sentence" if ends else "clause"]
-            yield piece.replace(GAP, "…"), before + after + (_GAP if GAP in piece else 0)
+            before = 0.0 if first == 0 else _FLAW if begins else _CUT
+            after = 0.0 if last == len(spans) - 1 else _FLAW if ends else _CUT
+            yield piece.replace(GAP, "…"), before + after + _FLAW * (GAP in piece)
 
 
 def _without_asides(text: str, asides: frozenset[str]) -> str:

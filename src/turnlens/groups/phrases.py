@@ -32,10 +32,9 @@ _BREAK = re.compile(r"[^\w\s'’-]+|\n|\s-+\s")  # a phrase never crosses one of
 IS_CJK = re.compile(rf"[{_CJK}]")
 _CJK_SIZES = (2, 3, 4, 5, 6)
 _MOST_PHRASES = 50_000
-_LONGEST_TEXT = 4000  # characters
-_LEAST_SHARE = 0.05  # of a group's texts, in which a phrase must occur to name the group
-_LEAST_TEXTS = 3  # of the group that must have it, or all if it has fewer: it may be somebody's name or number
-_COMMON = 0.05  # a word that so many texts of a group have is common in it; common in most groups, it is a stop word
+LONGEST_TEXT = 4000  # characters that are read
+LEAST_TEXTS = 3  # of the group that must have it, or all if it has fewer: it may be somebody's name or number
+_COMMON = 0.05  # of a group's texts have a phrase that names it; a word so common in most groups is a stop word
 _TIMES = 2  # as frequent as in all other groups, a phrase must be in a group
 _AS_ITS_OWN = 2  # texts of other groups that a phrase counts as having, as much like the group as its own texts
 _LEAST_ALIKE = 0.05  # texts of a group are with it, by cosine, so that one that is like all others divides by something
@@ -58,7 +57,7 @@ def phrases_of_text(text: str) -> list[str]:
     ['退款']
     """
     phrases, runs = [], []
-    for clause in _BREAK.split(text[:_LONGEST_TEXT].lower()):
+    for clause in _BREAK.split(text[:LONGEST_TEXT].lower()):
         words = []
         for token in TOKEN.findall(clause):
             if IS_CJK.match(token):
@@ -130,8 +129,8 @@ def name_phrases(
         scores = words
         if centred is not None:
             scores = words * _alike(present, centred, labels[kept] == group, own.indices, others)
-        shared = own.data >= min(_LEAST_TEXTS, sizes[group])
-        enough = shared & (scores > 0) & (share >= _LEAST_SHARE)
+        shared = own.data >= min(LEAST_TEXTS, sizes[group])
+        enough = shared & (scores > 0) & (share >= _COMMON)
         if not enough.any():
             scores, enough = words, shared & (words > 0)
         candidates = {phrases[own.indices[at]]: (share[at], scores[at]) for at in np.flatnonzero(enough)}

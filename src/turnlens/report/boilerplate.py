@@ -19,7 +19,7 @@ import numpy as np
 from turnlens._utils.vectors import FloatArray, IntArray
 from turnlens.encoders.messages import pool_messages
 from turnlens.groups.group_settings import LEAST, MOST
-from turnlens.groups.phrases import PLACEHOLDER
+from turnlens.groups.phrases import LONGEST_TEXT, PLACEHOLDER
 from turnlens.report.corpus import Corpus, mapped
 
 _MORE = 0.15  # so much higher must the mean cosine of its answers be than both others
@@ -98,7 +98,6 @@ _LEAST_SHARE = 0.01  # of the conversations, that must have a sentence
 _ALONE = 0.25  # as often as beside other text, at most, it may be a whole message
 _SHORTEST = 10  # letters of a sentence: what is shorter is a courtesy at most
 _AUTOMATIC = 12  # words of an automatic reply, at least
-_LONGEST = 4000  # characters of a message in which sentences are looked for
 _SENTENCE = re.compile(r"[^\n]+?(?:[.!?…。！？]+(?=\s|$)|\s[-–—|]+(?=\s)|(?=\n)|$)|\n")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _QUOTE = re.compile(r"(?:^[^\n]*:[ \t]*\n)?(?:^[ \t]*>[^\n]*(?:\n|$))+|^--[ \t]*\n[\s\S]*", re.MULTILINE)
@@ -208,7 +207,7 @@ def _quotes(text: str) -> list[tuple[int, int]]:
 def _pieces(text: str, quoted: Sequence[tuple[int, int]]) -> list[_Piece]:
     """The sentences of a text; those in quotes, and what has no letters, are compared with nothing."""
     pieces = []
-    for match in _SENTENCE.finditer(PLACEHOLDER.sub(lambda stood: " " * len(stood[0]), text[:_LONGEST])):
+    for match in _SENTENCE.finditer(PLACEHOLDER.sub(lambda stood: " " * len(stood[0]), text[:LONGEST_TEXT])):
         start, end = match.span()
         is_quoted = any(first <= start < last for first, last in quoted)
         pieces.append((start, end, "" if is_quoted else " ".join(_LETTERS.findall(match[0].lower()))))

@@ -18,6 +18,7 @@ from turnlens.groups.group_model import GroupModel, Kind
 from turnlens.groups.naming import name_sentences
 from turnlens.groups.phrases import (
     GAP,
+    LONGEST_TEXT,
     distinct_names,
     name_phrases,
     phrases_in,
@@ -31,7 +32,6 @@ from turnlens.report.speakers import Speakers
 Naming = Callable[[Sequence[Sequence[str]], Sequence[Sequence[str]]], Sequence[str]]
 _NAMED_BY = 200  # conversations of a group, at most, whose texts name it
 _BEGINNING = 3  # messages of a conversation without a request, of which one names it
-_LONGEST_TEXT = 4000  # characters of a conversation that its name is made from
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def _whole(corpus: Corpus, row: int, role: str | None = None) -> str:
     """Return all messages of a conversation, or those of a role, as one text."""
     turns = range(int(corpus.first[row]), int(corpus.first[row] + corpus.turns[row]))
     texts = (corpus.texts[turn] for turn in turns if role in (None, corpus.roles[corpus.role[turn]]))
-    return "\n".join(texts)[:_LONGEST_TEXT]
+    return "\n".join(texts)[:LONGEST_TEXT]
 
 
 def name_groups(
