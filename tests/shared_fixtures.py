@@ -29,6 +29,7 @@ from noise import noisy, noisy_states
 from tiny_encoder import save_tiny_encoder
 from turnlens.encoders import onnx_graph
 from turnlens.encoders.conversation_encoder import ConversationEncoder
+from turnlens.encoders.reply_head import ReplyHead
 from turnlens.encoders.transformer import transformer_of
 from turnlens.papers.triple_encoders.views import TOKENS, add_views
 
@@ -103,6 +104,34 @@ def untouched_tiny_encoder(tiny_encoder_path: Path) -> ConversationEncoder:
 @pytest.fixture
 def tiny_encoder(untouched_tiny_encoder: ConversationEncoder) -> ConversationEncoder:
     return untouched_tiny_encoder.clone()
+
+
+@pytest.fixture
+def texts_read_by(monkeypatch: pytest.MonkeyPatch) -> Callable[[SentenceTransformer], list[str]]:
+    """Gives the list to which every text is added that an encoder reads from now on."""
+
+    def watch(encoder: SentenceTransformer) -> list[str]:
+        seen: list[str] = []
+        preprocess = encoder.preprocess
+        monkeypatch.setattr(encoder, "preprocess", lambda texts, **how: seen.extend(texts) or preprocess(texts, **how))
+        return seen
+
+    return watch
+
+
+@pytest.fixture
+def add_head() -> Callable[[ConversationEncoder], ConversationEncoder]:
+    """Gives an encoder a random reply head of three turns."""
+
+    def add(encoder: ConversationEncoder) -> ConversationEncoder:
+        head, generator = ReplyHead(32, turns=3), torch.Generator().manual_seed(0)
+        with torch.no_grad():
+            for weight in head.parameters():
+                weight += 0.2 * torch.randn(weight.shape, generator=generator)
+        encoder.reply_head = head
+        return encoder
+
+    return add
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from sentence_transformers import SentenceTransformer
 import turnlens
 from closeness import assert_same_vectors, rounding
 from turnlens.encoders.in_context import encode_contexts
-from turnlens.encoders.reply_head import ReplyHead
 from turnlens.encoders.reply_model import ComposedReplies
 from turnlens.papers.next_message.next_message import evaluate_next_message
 from turnlens.papers.next_message.sequences import EmbeddedSequences, build_sequences
@@ -18,21 +17,13 @@ CANDIDATES = ["my pizza", "cancel", "the card", "order thanks"]
 
 
 @pytest.fixture
-def with_head(tiny_encoder: SentenceTransformer) -> SentenceTransformer:
-    head = ReplyHead(32, turns=3)
-    generator = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for weight in head.parameters():
-            weight += 0.2 * torch.randn(weight.shape, generator=generator)
-    tiny_encoder.reply_head = head
-    return tiny_encoder
+def with_head(tiny_encoder, add_head) -> SentenceTransformer:
+    return add_head(tiny_encoder)
 
 
-def test_a_running_conversation_scores_as_the_head_does(with_head: SentenceTransformer, monkeypatch) -> None:
+def test_a_running_conversation_scores_as_the_head_does(with_head: SentenceTransformer, texts_read_by) -> None:
     model = ComposedReplies(with_head)
-    seen: list[str] = []
-    preprocess = with_head.preprocess
-    monkeypatch.setattr(with_head, "preprocess", lambda texts, **how: seen.extend(texts) or preprocess(texts, **how))
+    seen = texts_read_by(with_head)
     candidates = model.encode_candidates(CANDIDATES)
     assert_same_vectors(candidates, model.encode_candidates(CANDIDATES, with_head.encode(CANDIDATES)))
     seen.clear()

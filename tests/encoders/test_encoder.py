@@ -101,10 +101,8 @@ def test_the_shipped_encoder_has_learned_from_conversations() -> None:
     assert not ReplyModel(shipped).own_candidates  # a store needs no second vector of each message
 
 
-def test_utterances_are_embedded_once_each_and_in_order(tiny_encoder, monkeypatch) -> None:
-    seen: list[str] = []
-    preprocess = tiny_encoder.preprocess
-    monkeypatch.setattr(tiny_encoder, "preprocess", lambda texts, **how: seen.extend(texts) or preprocess(texts, **how))
+def test_utterances_are_embedded_once_each_and_in_order(tiny_encoder, texts_read_by) -> None:
+    seen = texts_read_by(tiny_encoder)
     vectors = encode_messages(tiny_encoder, ["hello", "a card", "hello"])
     assert sorted(seen) == ["a card", "hello"]
     assert vectors.shape == (3, 32) and vectors.dtype == np.float32

@@ -22,7 +22,7 @@ def test_what_else_a_message_counts() -> None:
     np.testing.assert_allclose(pooled, [[0.8, 0.6]])  # of length 1, their tokens count four and three times
 
 
-def test_messages_are_weighted_by_their_tokens(tiny_encoder: SentenceTransformer, monkeypatch) -> None:
+def test_messages_are_weighted_by_their_tokens(tiny_encoder: SentenceTransformer, texts_read_by) -> None:
     talks = [
         [{"role": "a", "content": "i want a pizza"}, {"role": "b", "content": "thanks"}],
         [{"role": "a", "content": "thanks"}, {"role": "b", "content": "my card"}, {"role": "a", "content": "thanks"}],
@@ -32,9 +32,7 @@ def test_messages_are_weighted_by_their_tokens(tiny_encoder: SentenceTransformer
         units = [vector / np.linalg.norm(vector) for vector in tiny_encoder.encode([m["content"] for m in talk])]
         total = sum(len(m["content"].split()) * unit for m, unit in zip(talk, units))  # each word is one token
         expected.append(total / np.linalg.norm(total))
-    seen: list[str] = []
-    preprocess = tiny_encoder.preprocess
-    monkeypatch.setattr(tiny_encoder, "preprocess", lambda texts, **how: seen.extend(texts) or preprocess(texts, **how))
+    seen = texts_read_by(tiny_encoder)
     vectors = tiny_encoder.encode_conversations(talks, pooling="messages")
     assert_same_vectors(vectors, expected)
     assert vectors.dtype == np.float32

@@ -22,10 +22,8 @@ def test_a_plain_encoder_sums_cosines(tiny_encoder: SentenceTransformer) -> None
     np.testing.assert_allclose(stored, candidates, atol=rounding())
 
 
-def test_each_turn_is_encoded_once(tiny_encoder: SentenceTransformer, monkeypatch) -> None:
-    seen: list[str] = []
-    preprocess = tiny_encoder.preprocess
-    monkeypatch.setattr(tiny_encoder, "preprocess", lambda texts, **how: seen.extend(texts) or preprocess(texts, **how))
+def test_each_turn_is_encoded_once(tiny_encoder: SentenceTransformer, texts_read_by) -> None:
+    seen = texts_read_by(tiny_encoder)
     running = ReplyModel(tiny_encoder).start()
     for text in TURNS:
         running.add(text, "user")

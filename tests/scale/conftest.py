@@ -8,6 +8,8 @@ import pytest
 import turnlens
 from threads import torch_threads
 
+from .cases import SHARD_SIZE
+
 
 @pytest.fixture
 def one_thread(without_noise: None) -> Iterator[None]:
@@ -25,3 +27,15 @@ def corpus(tmp_path: Path) -> Path:
     for number in range(3):
         conversations.select(range(16 * number, 16 * (number + 1))).to_json(str(folder / f"day-{number}.jsonl"))
     return folder
+
+
+@pytest.fixture
+def embed(corpus, tiny_encoder_path):
+    """Embeds the corpus, or something other than, with the tiny encoder."""
+
+    def run(output: object, paths: object = corpus, **further) -> int:
+        return turnlens.scale.embed_corpus(
+            paths, output=output, encoder=tiny_encoder_path, shard_size=SHARD_SIZE, **further
+        )
+
+    return run

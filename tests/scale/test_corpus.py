@@ -13,19 +13,7 @@ from closeness import assert_same_vectors
 from turnlens.scale import embed as embedder
 from turnlens.scale.output import MANIFEST
 
-from .cases import SHARD_SIZE, contents, manifest, texts
-
-
-@pytest.fixture
-def embed(corpus, tiny_encoder_path):
-    """Embeds the corpus, or something other than, with the tiny encoder."""
-
-    def run(output: object, paths: object = corpus, **further) -> int:
-        return turnlens.scale.embed_corpus(
-            paths, output=output, encoder=tiny_encoder_path, shard_size=SHARD_SIZE, **further
-        )
-
-    return run
+from .cases import contents, manifest, texts
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from .cases import SHARD_SIZE, contents, manifest, texts
 ray = pytest.importorskip("ray", reason="needs the extra ray")
 pytest.importorskip("ray.data", reason="needs the extra ray")
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -32,28 +32,9 @@ def cluster(only_cluster):
         yield
 
 
-@pytest.fixture
-def embed(corpus, tiny_encoder_path, one_thread):
-    """Embeds the corpus with the tiny encoder."""
-
-    def run(output: Path, actors: int | None = None, **further) -> int:
-        engine = "local" if actors is None else "ray"
-        return turnlens.scale.embed_corpus(
-            corpus,
-            output=output,
-            encoder=tiny_encoder_path,
-            engine=engine,
-            actors=actors,
-            shard_size=SHARD_SIZE,
-            **further,
-        )
-
-    return run
-
-
 def test_both_engines_write_the_same_bytes_though_an_actor_is_killed(embed, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(ray_engine, "_Actor", killing_once(tmp_path / "killed"))
-    rows = embed(tmp_path / "ray", actors=2)
+    rows = embed(tmp_path / "ray", engine="ray", actors=2)
     assert (tmp_path / "killed").exists()
     assert embed(tmp_path / "local") == rows
     assert contents(tmp_path / "ray") == contents(tmp_path / "local")
@@ -102,7 +83,7 @@ def test_after_a_killed_driver_only_what_is_missing_is_embedded(embed, corpus, t
 def test_what_a_reader_stumbles_on_is_told_as_by_one_process(embed, corpus, tmp_path) -> None:
     (corpus / "bad.jsonl").write_text('{"messages": 3}\n', encoding="utf-8")
     with pytest.raises(turnlens.ConversationError, match=r"bad\.jsonl:1: found 3 as 'messages'"):
-        embed(tmp_path / "ray", actors=1)
+        embed(tmp_path / "ray", engine="ray", actors=1)
 
 
 def test_datasets_of_ray_go_through_an_encoder(embed, corpus, tiny_encoder_path, tmp_path) -> None:

@@ -96,15 +96,6 @@ def test_a_reply_head_needs_no_workers(tmp_path) -> None:
 
     chats = tmp_path / "chats.jsonl"
     chats.write_text('{"id": "c", "messages": [{"role": "user", "content": "hello"}]}')
-    arguments = [
-        "train",
-        str(chats),
-        "--method",
-        "reply-head",
-        "--engine",
-        "ray",
-        "--output",
-        str(tmp_path / "m"),
-    ]
+    arguments = ["train", str(chats), "--method", "reply-head", "--engine", "ray", "--output", str(tmp_path / "m")]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 1 and "runs in one process" in result.output

@@ -11,6 +11,8 @@ from uvicorn.server import ServerState
 
 from turnlens.service.connections import PatientProtocol
 
+pytestmark = pytest.mark.anyio
+
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
@@ -77,99 +79,84 @@ def connect(state: ServerState, clock: Any, peer: str = "203.0.113.7") -> tuple[
     return protocol, transport
 
 
-def run(case: Any) -> None:
-    async def with_clock() -> None:
-        await case(Clock(asyncio.get_running_loop()))
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
 
-    asyncio.run(with_clock())
+
+@pytest.fixture
+async def clock() -> Clock:
+    return Clock(asyncio.get_running_loop())
 
 
 @pytest.mark.parametrize("said", [[], [b"G"], [b"GET / HTTP/1.1\r\n", b"Host: lo", b"calhost\r\n"]])
-def test_endless_headers_end_the_connection(said: list[bytes]) -> None:
-    async def case(clock: Clock) -> None:
-        protocol, transport = connect(ServerState(), clock)
-        for data in said:
-            protocol.data_received(data)
-        clock.pass_seconds(14)
-        assert not transport.is_closed
-        clock.pass_seconds(15)
-        assert transport.is_closed
-
-    run(case)
+async def test_endless_headers_end_the_connection(clock: Clock, said: list[bytes]) -> None:
+    protocol, transport = connect(ServerState(), clock)
+    for data in said:
+        protocol.data_received(data)
+    clock.pass_seconds(14)
+    assert not transport.is_closed
+    clock.pass_seconds(15)
+    assert transport.is_closed
 
 
-def test_a_connection_is_kept_for_the_next_request() -> None:
-    async def case(clock: Clock) -> None:
-        protocol, transport = connect(ServerState(), clock)
-        for number in (1, 2):
-            protocol.data_received(REQUEST[:10])
-            protocol.data_received(REQUEST[10:])
-            await asyncio.gather(*protocol.tasks)
-            assert transport.sent.count(b"200 OK") == number
-            clock.pass_seconds(15)
-            assert not transport.is_closed
-        protocol.data_received(REQUEST[:10])  # the third is never completed
-        clock.pass_seconds(15)
-        assert transport.is_closed
-
-    run(case)
-
-
-def test_a_slow_body_does_not_end_the_connection() -> None:
-    async def case(clock: Clock) -> None:
-        protocol, transport = connect(ServerState(), clock)
-        protocol.data_received(REQUEST.replace(b"GET", b"POST").replace(b"\r\n\r\n", b"\r\nContent-Length: 9\r\n\r\n1"))
-        clock.pass_seconds(15)
-        assert not transport.is_closed
+async def test_a_connection_is_kept_for_the_next_request(clock: Clock) -> None:
+    protocol, transport = connect(ServerState(), clock)
+    for number in (1, 2):
+        protocol.data_received(REQUEST[:10])
+        protocol.data_received(REQUEST[10:])
         await asyncio.gather(*protocol.tasks)
-
-    run(case)
-
-
-def test_a_client_that_does_not_read_is_dropped() -> None:
-    async def case(clock: Clock) -> None:
-        protocol, transport = connect(ServerState(), clock)
-        protocol.data_received(REQUEST)
-        await asyncio.gather(*protocol.tasks)
-        protocol.pause_writing()
-        protocol.resume_writing()  # it read just in time
-        clock.pass_seconds(10)
+        assert transport.sent.count(b"200 OK") == number
+        clock.pass_seconds(15)
         assert not transport.is_closed
-        protocol.pause_writing()
-        clock.pass_seconds(10)
-        assert transport.is_closed
+    protocol.data_received(REQUEST[:10])  # the third is never completed
+    clock.pass_seconds(15)
+    assert transport.is_closed
 
-    run(case)
+
+async def test_a_slow_body_does_not_end_the_connection(clock: Clock) -> None:
+    protocol, transport = connect(ServerState(), clock)
+    protocol.data_received(REQUEST.replace(b"GET", b"POST").replace(b"\r\n\r\n", b"\r\nContent-Length: 9\r\n\r\n1"))
+    clock.pass_seconds(15)
+    assert not transport.is_closed
+    await asyncio.gather(*protocol.tasks)
+
+
+async def test_a_client_that_does_not_read_is_dropped(clock: Clock) -> None:
+    protocol, transport = connect(ServerState(), clock)
+    protocol.data_received(REQUEST)
+    await asyncio.gather(*protocol.tasks)
+    protocol.pause_writing()
+    protocol.resume_writing()  # it read just in time
+    clock.pass_seconds(10)
+    assert not transport.is_closed
+    protocol.pause_writing()
+    clock.pass_seconds(10)
+    assert transport.is_closed
 
 
 @pytest.mark.parametrize(("seconds", "pieces"), [(9, 2), (3, 5), (0.9, None)])
-def test_a_slowly_reading_client_is_dropped(seconds: float, pieces: int | None) -> None:
-    async def case(clock: Clock) -> None:
-        protocol, transport = connect(ServerState(), clock)
-        protocol.data_received(REQUEST)
-        await asyncio.gather(*protocol.tasks)
-        for piece in range(1, 50):
-            protocol.pause_writing()
-            clock.pass_seconds(seconds)
-            if transport.is_closed:
-                assert piece == pieces
-                return
-            clock.seconds += seconds
-            protocol.resume_writing()
-        assert pieces is None
-
-    run(case)
+async def test_a_slowly_reading_client_is_dropped(clock: Clock, seconds: float, pieces: int | None) -> None:
+    protocol, transport = connect(ServerState(), clock)
+    protocol.data_received(REQUEST)
+    await asyncio.gather(*protocol.tasks)
+    for piece in range(1, 50):
+        protocol.pause_writing()
+        clock.pass_seconds(seconds)
+        if transport.is_closed:
+            assert piece == pieces
+            return
+        clock.seconds += seconds
+        protocol.resume_writing()
+    assert pieces is None
 
 
-def test_an_address_has_only_so_many_connections() -> None:
-    async def case(clock: Clock) -> None:
-        state = ServerState()
-        own = [connect(state, clock) for _ in range(4)]
-        _, other = connect(state, clock, "203.0.113.8")
-        assert [transport.is_closed for _, transport in own] == [False] * 3 + [True]
-        assert not other.is_closed
-        for protocol, _ in (own[0], own[3]):
-            protocol.connection_lost(None)
-        assert not connect(state, clock)[1].is_closed
-
-    run(case)
+async def test_an_address_has_only_so_many_connections(clock: Clock) -> None:
+    state = ServerState()
+    own = [connect(state, clock) for _ in range(4)]
+    _, other = connect(state, clock, "203.0.113.8")
+    assert [transport.is_closed for _, transport in own] == [False] * 3 + [True]
+    assert not other.is_closed
+    for protocol, _ in (own[0], own[3]):
+        protocol.connection_lost(None)
+    assert not connect(state, clock)[1].is_closed

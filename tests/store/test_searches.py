@@ -2,11 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer
 
-from turnlens.encoders.reply_head import ReplyHead
 from turnlens.encoders.reply_model import ReplyModel
 from turnlens.store import SQL, ConversationStore, hits_table
 
@@ -88,15 +85,6 @@ def test_an_empty_store_finds_nothing(tmp_path, tiny_encoder) -> None:
     assert store.search_conversations("x") == store.next_replies(messages) == []
 
 
-def head_added(encoder: SentenceTransformer) -> SentenceTransformer:
-    head = ReplyHead(32, turns=3)
-    with torch.no_grad():
-        for weight in head.parameters():
-            weight += 0.2 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
-    encoder.reply_head = head
-    return encoder
-
-
 @pytest.mark.parametrize(
     ("kind", "settings"),
     [
@@ -110,10 +98,10 @@ def head_added(encoder: SentenceTransformer) -> SentenceTransformer:
     ],
 )
 def test_next_replies_are_those_of_the_reply_model(
-    filled, own_encoder, with_views, conversations: Dataset, kind: str, settings: dict
+    filled, own_encoder, add_head, with_views, conversations: Dataset, kind: str, settings: dict
 ) -> None:
     if kind == "head":
-        encoder = head_added(own_encoder)
+        encoder = add_head(own_encoder)
     else:
         encoder = own_encoder if kind == "plain" else with_views(own_encoder, kind)
     store = filled(conversations, encoder=encoder)

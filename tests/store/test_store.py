@@ -80,10 +80,8 @@ def test_a_store_is_made_of_conversations_once(tmp_path, conversations, tiny_enc
         ConversationStore.create(tmp_path / "new", conversations, encoder=tiny_encoder)
 
 
-def test_adding_again_embeds_only_what_is_new(store, conversations, tiny_encoder, monkeypatch) -> None:
-    seen: list[str] = []
-    preprocess = tiny_encoder.preprocess
-    monkeypatch.setattr(tiny_encoder, "preprocess", lambda texts, **how: seen.extend(texts) or preprocess(texts, **how))
+def test_adding_again_embeds_only_what_is_new(store, conversations, tiny_encoder, texts_read_by) -> None:
+    seen = texts_read_by(tiny_encoder)
     assert store.add(conversations) == AddReport(unchanged=5)
     assert not seen
     rows = conversations.to_list()
@@ -303,7 +301,7 @@ def test_reindexing_moves_to_another_encoder(store, conversations, tiny_encoder_
 
 
 @pytest.mark.slow
-def test_reindexing_goes_on_after_a_kill(store, conversations, tiny_encoder_path, monkeypatch) -> None:
+def test_reindexing_goes_on_after_a_kill(store, conversations, tiny_encoder_path, monkeypatch, texts_read_by) -> None:
     monkeypatch.setattr(batches, "_CONVERSATIONS_IN_BATCH", 1)
     other = turnlens.load_encoder(tiny_encoder_path, device="cpu")
     nn.init.normal_(other[0].auto_model.embeddings.word_embeddings.weight)
@@ -320,9 +318,7 @@ def test_reindexing_goes_on_after_a_kill(store, conversations, tiny_encoder_path
         store.reindex(other, progress=stop)
     assert store.search_messages("my card") == before  # nothing is switched yet
     store.delete(["talk-0"])
-    seen: list[str] = []
-    preprocess = other.preprocess
-    monkeypatch.setattr(other, "preprocess", lambda texts, **how: seen.extend(texts) or preprocess(texts, **how))
+    seen = texts_read_by(other)
     store.reindex(other)
     assert 0 < len(seen) < store.stats().messages  # the first ones were done
     assert places(store) == texts(row for row in conversations if row["id"] != "talk-0")
