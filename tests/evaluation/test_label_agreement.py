@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from turnlens.evaluation.label_agreement import label_agreement, labelled_rows
+from turnlens.evaluation.clustering_metrics import label_agreement, labelled_rows
 
 
 def test_groups_stand_for_their_name_or_their_others() -> None:

@@ -227,7 +227,7 @@ def _compare_with_labels(groups: Groups, label: str) -> None:
 
 def _print_agreement(table: pa.Table, labels: list[Any], label: str, of_messages: bool, names: list[str]) -> None:
     """Print how far the groups of a table agree with a label that the conversations have."""
-    from turnlens.evaluation.label_agreement import label_agreement, labelled_rows
+    from turnlens.evaluation.clustering_metrics import label_agreement, labelled_rows
 
     rows = labelled_rows(table, labels, of_messages)
     if not rows:

@@ -10,9 +10,8 @@ from turnlens.evaluation.labelled_conversations import (
     embed_labelled,
     labelled_conversations,
 )
-from turnlens.evaluation.loading import load_task
 from turnlens.evaluation.results import compare_results
-from turnlens.evaluation.running import evaluate
+from turnlens.evaluation.running import evaluate, load_task
 from turnlens.evaluation.semantic_retrieval import (
     RetrievalResult,
     RetrievalTask,

@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
-from turnlens.evaluation.loading import load_task
+from turnlens.evaluation.running import load_task
 from turnlens.evaluation.task import Task, find_task
 
 
