@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from httpx2 import Client
 from sentence_transformers import SentenceTransformer
 
 from turnlens.encoders import loading
@@ -20,6 +21,12 @@ def running(tiny_encoder_path: Path) -> Iterator[Running]:
 
     with run_server(model=str(tiny_encoder_path), model_name="tiny") as server:
         yield server
+
+
+@pytest.fixture
+def client(running: Running) -> Iterator[Client]:
+    with running.client() as client:
+        yield client
 
 
 class Gate:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
+from httpx2 import Client
 
 import turnlens
 from turnlens.service.keys import new_key
@@ -50,7 +51,7 @@ def shared(tiny_encoder_path: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture
-def serving(shared: Running) -> Running:
+def running(shared: Running) -> Running:
     """A server whose store is empty."""
     store = shared.service.stores.get("talks", None).writer
     store.delete(store.ids())
@@ -58,9 +59,9 @@ def serving(shared: Running) -> Running:
 
 
 @pytest.fixture
-def folder(serving: Running) -> Path:
+def folder(running: Running) -> Path:
     """The folder of the store, for tests that leave it as it was."""
-    return serving.service.stores.get("talks", None).writer.path
+    return running.service.stores.get("talks", None).writer.path
 
 
 @pytest.fixture
@@ -70,30 +71,26 @@ def own_server(tiny_encoder_path: Path, tmp_path: Path) -> Iterator[Running]:
         yield server
 
 
-def test_conversations_are_added_grow_are_read_and_deleted(serving: Running) -> None:
-    with serving.client() as client:
-        added = client.post("/v1/conversations", json={"conversations": [CARD, PIZZA]})
-        assert added.json() == {
-            "added": 2,
-            "grown": 0,
-            "changed": 0,
-            "unchanged": 0,
-            "messages": 4,
-            "shortened": 0,
-            "lost": 0,
-        }
-        grown = {**CARD, "messages": [*CARD["messages"], {"role": "user", "content": "thanks"}]}
-        again = client.post("/v1/conversations", **lines(grown, PIZZA)).json()
-        assert again == {"added": 0, "grown": 1, "changed": 0, "unchanged": 1, "messages": 1, "shortened": 0, "lost": 0}
-        assert client.get("/v1/conversations/shop%2Fcard%201").json() == grown
-        assert client.get("/v1/stores").json() == {"stores": [{"name": "talks", "conversations": 2, "messages": 5}]}
-        assert client.delete("/v1/conversations/shop/card 1").json() == {
-            "id": "shop/card 1",
-            "deleted": True,
-            "erased": False,
-        }
-        assert client.delete("/v1/conversations/shop/card 1").json()["deleted"] is False
-        assert client.get("/v1/conversations/shop/card 1").status_code == 404
+def test_conversations_are_added_grow_are_read_and_deleted(client: Client) -> None:
+    added = client.post("/v1/conversations", json={"conversations": [CARD, PIZZA]})
+    assert added.json() == {
+        "added": 2,
+        "grown": 0,
+        "changed": 0,
+        "unchanged": 0,
+        "messages": 4,
+        "shortened": 0,
+        "lost": 0,
+    }
+    grown = {**CARD, "messages": [*CARD["messages"], {"role": "user", "content": "thanks"}]}
+    again = client.post("/v1/conversations", **lines(grown, PIZZA)).json()
+    assert again == {"added": 0, "grown": 1, "changed": 0, "unchanged": 1, "messages": 1, "shortened": 0, "lost": 0}
+    assert client.get("/v1/conversations/shop%2Fcard%201").json() == grown
+    assert client.get("/v1/stores").json() == {"stores": [{"name": "talks", "conversations": 2, "messages": 5}]}
+    deleted = client.delete("/v1/conversations/shop/card 1").json()
+    assert deleted == {"id": "shop/card 1", "deleted": True, "erased": False}
+    assert client.delete("/v1/conversations/shop/card 1").json()["deleted"] is False
+    assert client.get("/v1/conversations/shop/card 1").status_code == 404
 
 
 @pytest.mark.parametrize("damaged", ["v1/messages.lance/data/*", "v1/*/_versions/*", "store.json"])
@@ -116,15 +113,14 @@ def test_a_damaged_store_is_503_with_a_log(
     assert str(tmp_path / "talks") in caplog.text and "copy" in caplog.text and "backup" in caplog.text
 
 
-def test_a_refused_write_makes_no_new_folder(serving: Running, folder: Path) -> None:
-    with serving.client() as client:
-        assert client.post("/v1/conversations", json={"conversations": [CARD]}).status_code == 200
-        moved = folder.rename(folder.with_name("moved"))
-        assert client.post("/v1/conversations", json={"conversations": [PIZZA]}).status_code == 503
-        assert client.delete("/v1/conversations/pizza").status_code == 503
-        assert not folder.exists()
-        moved.rename(folder)
-        assert client.post("/v1/conversations", json={"conversations": [PIZZA]}).json()["added"] == 1
+def test_a_refused_write_makes_no_new_folder(client: Client, folder: Path) -> None:
+    assert client.post("/v1/conversations", json={"conversations": [CARD]}).status_code == 200
+    moved = folder.rename(folder.with_name("moved"))
+    assert client.post("/v1/conversations", json={"conversations": [PIZZA]}).status_code == 503
+    assert client.delete("/v1/conversations/pizza").status_code == 503
+    assert not folder.exists()
+    moved.rename(folder)
+    assert client.post("/v1/conversations", json={"conversations": [PIZZA]}).json()["added"] == 1
 
 
 def test_a_reindexed_store_is_503_until_the_restart(
@@ -141,43 +137,39 @@ def test_a_reindexed_store_is_503_until_the_restart(
     assert "holds vectors of" in caplog.text
 
 
-def test_every_get_route_answers_head(serving: Running) -> None:
-    with serving.client() as client:
-        for path, status in (("/health", 200), ("/health/live", 200), ("/v1/conversations/nobody", 404)):
-            answer = client.head(path)
-            assert (answer.status_code, answer.content) == (status, b"")
+def test_every_get_route_answers_head(client: Client) -> None:
+    for path, status in (("/health", 200), ("/health/live", 200), ("/v1/conversations/nobody", 404)):
+        answer = client.head(path)
+        assert (answer.status_code, answer.content) == (status, b"")
 
 
-def test_numeric_ids_become_texts(serving: Running) -> None:
-    with serving.client() as client:
-        assert client.post("/v1/conversations", **lines({**CARD, "id": 17})).json()["added"] == 1
-        assert client.post("/v1/conversations", json={"conversations": [{**CARD, "id": "17"}]}).json()["unchanged"] == 1
-        assert client.get("/v1/conversations/17").json() == {**CARD, "id": "17"}
+def test_numeric_ids_become_texts(client: Client) -> None:
+    assert client.post("/v1/conversations", **lines({**CARD, "id": 17})).json()["added"] == 1
+    assert client.post("/v1/conversations", json={"conversations": [{**CARD, "id": "17"}]}).json()["unchanged"] == 1
+    assert client.get("/v1/conversations/17").json() == {**CARD, "id": "17"}
 
 
-def test_nan_labels_come_back_as_null(serving: Running) -> None:
+def test_nan_labels_come_back_as_null(client: Client) -> None:
     body = json.dumps({"conversations": [{**PIZZA, "price": float("nan"), "nested": {"a": None}}]})
-    with serving.client() as client:
-        answer = client.post("/v1/conversations", content=body, headers={"Content-Type": "application/json"})
-        assert answer.json()["added"] == 1
-        expected = {**PIZZA, "price": None, "nested": {"a": None}}
-        found = client.get("/v1/conversations/pizza").json()
-        assert {**expected, **found} == expected and found["messages"] == PIZZA["messages"]
+    answer = client.post("/v1/conversations", content=body, headers={"Content-Type": "application/json"})
+    assert answer.json()["added"] == 1
+    expected = {**PIZZA, "price": None, "nested": {"a": None}}
+    found = client.get("/v1/conversations/pizza").json()
+    assert {**expected, **found} == expected and found["messages"] == PIZZA["messages"]
 
 
-def test_searches_give_what_the_store_gives(serving: Running, folder: Path) -> None:
-    with serving.client() as client:
-        client.post("/v1/conversations", json={"conversations": [CARD, PIZZA]})
-        answers = {
-            name: client.post("/v1/search", json=body).json()["results"]
-            for name, body in {
-                "vector": {"query": "the card", "limit": 3},
-                "hybrid": {"query": "the card", "mode": "hybrid", "where": "role = 'user' and label.intent = 'lost'"},
-                "text": {"query": "pizza", "mode": "text"},
-                "conversation": {"query": "the card", "level": "conversation"},
-            }.items()
-        }
-        next_ = client.post("/v1/next", json={"messages": CARD["messages"][:1]}).json()
+def test_searches_give_what_the_store_gives(client: Client, folder: Path) -> None:
+    client.post("/v1/conversations", json={"conversations": [CARD, PIZZA]})
+    answers = {
+        name: client.post("/v1/search", json=body).json()["results"]
+        for name, body in {
+            "vector": {"query": "the card", "limit": 3},
+            "hybrid": {"query": "the card", "mode": "hybrid", "where": "role = 'user' and label.intent = 'lost'"},
+            "text": {"query": "pizza", "mode": "text"},
+            "conversation": {"query": "the card", "level": "conversation"},
+        }.items()
+    }
+    next_ = client.post("/v1/next", json={"messages": CARD["messages"][:1]}).json()
     store = turnlens.ConversationStore.open(folder, create=False)
     expected = store.search_messages("the card", limit=3)
     assert [(hit["conversation"], hit["turn"]) for hit in answers["vector"]] == [
@@ -224,15 +216,14 @@ MISTAKES: list[tuple[str, dict[str, Any], int, str | None]] = [
 ]
 
 
-def test_a_mistake_changes_nothing_and_names_its_place(serving: Running) -> None:
-    with serving.client() as client:
-        client.post("/v1/conversations", **lines(PIZZA))
-        for path, request, status, param in MISTAKES:
-            response = client.post(f"/v1/{path}", **request)
-            assert client.get("/v1/stores").json()["stores"][0]["conversations"] == 1
-            error = response.json()["error"]
-            assert response.status_code == status, error
-            assert error["param"] == param or error["param"].startswith(f"{param}."), error
+def test_a_mistake_changes_nothing_and_names_its_place(client: Client) -> None:
+    client.post("/v1/conversations", **lines(PIZZA))
+    for path, request, status, param in MISTAKES:
+        response = client.post(f"/v1/{path}", **request)
+        assert client.get("/v1/stores").json()["stores"][0]["conversations"] == 1
+        error = response.json()["error"]
+        assert response.status_code == status, error
+        assert error["param"] == param or error["param"].startswith(f"{param}."), error
 
 
 def test_reads_do_not_wait_for_embedding(gate: Gate, tmp_path: Path) -> None:
@@ -251,36 +242,33 @@ def test_reads_do_not_wait_for_embedding(gate: Gate, tmp_path: Path) -> None:
         assert client.get("/v1/conversations/shop/card 1").json() == CARD
 
 
-def test_any_id_is_reached_by_its_path(serving: Running) -> None:
-    with serving.client() as client:
-        for id in ("a\nb", "a\r\nb", "\n", "a\n", "a/b?c#d%", "\u2028", "'"):
-            path = f"/v1/conversations/{quote(id, safe='')}"
-            assert client.post("/v1/conversations", json={"conversations": [{**CARD, "id": id}]}).json()["added"] == 1
-            assert client.get(path).json() == {**CARD, "id": id}
-            assert client.delete(path).json() == {"id": id, "deleted": True, "erased": False}
-            assert client.get(path).status_code == 404
+def test_any_id_is_reached_by_its_path(client: Client) -> None:
+    for id in ("a\nb", "a\r\nb", "\n", "a\n", "a/b?c#d%", "\u2028", "'"):
+        path = f"/v1/conversations/{quote(id, safe='')}"
+        assert client.post("/v1/conversations", json={"conversations": [{**CARD, "id": id}]}).json()["added"] == 1
+        assert client.get(path).json() == {**CARD, "id": id}
+        assert client.delete(path).json() == {"id": id, "deleted": True, "erased": False}
+        assert client.get(path).status_code == 404
 
 
-def test_long_queries_are_cut_and_long_words_refused(serving: Running) -> None:
+def test_long_queries_are_cut_and_long_words_refused(client: Client) -> None:
     long = {"query": "my card is lost " * 100_000}
-    with serving.client() as client:
-        client.post("/v1/conversations", **lines(CARD))
-        assert len(client.post("/v1/search", json=long).json()["results"]) == 2
-        assert len(client.post("/v1/search", json={**long, "level": "conversation"}).json()["results"]) == 1
-        for mode in ("text", "hybrid"):
-            answer = client.post("/v1/search", json={**long, "mode": mode})
-            assert answer.status_code == 422 and answer.json()["error"]["param"] == "query"
+    client.post("/v1/conversations", **lines(CARD))
+    assert len(client.post("/v1/search", json=long).json()["results"]) == 2
+    assert len(client.post("/v1/search", json={**long, "level": "conversation"}).json()["results"]) == 1
+    for mode in ("text", "hybrid"):
+        answer = client.post("/v1/search", json={**long, "mode": mode})
+        assert answer.status_code == 422 and answer.json()["error"]["param"] == "query"
 
 
-def test_long_messages_are_stored_and_long_blobs_refused(serving: Running) -> None:
+def test_long_messages_are_stored_and_long_blobs_refused(client: Client) -> None:
     long = {"id": "long", "messages": [{"role": "user", "content": "my card is lost " * 20_000}]}
     blob = {"id": "blob", "messages": [{"role": "user", "content": "x" * 100_000}]}
-    with serving.client() as client:
-        assert client.post("/v1/conversations", **lines(long)).json()["added"] == 1
-        assert client.get("/v1/conversations/long").json() == long
-        answer = client.post("/v1/conversations", **lines(CARD, blob))
-        assert answer.status_code == 413 and "100,000 characters" in answer.json()["error"]["message"]
-        assert client.get("/v1/conversations/shop/card 1").status_code == 404
+    assert client.post("/v1/conversations", **lines(long)).json()["added"] == 1
+    assert client.get("/v1/conversations/long").json() == long
+    answer = client.post("/v1/conversations", **lines(CARD, blob))
+    assert answer.status_code == 413 and "100,000 characters" in answer.json()["error"]["message"]
+    assert client.get("/v1/conversations/shop/card 1").status_code == 404
 
 
 def test_a_key_sees_its_own_store_only(tiny_encoder_path: Path, tmp_path: Path) -> None:
@@ -331,19 +319,18 @@ def test_a_store_of_another_encoder_is_refused(tiny_encoder, tmp_path: Path, cap
             assert client.get("/v1/stores").status_code == 503
 
 
-def test_null_is_as_an_optional_field_not_given(serving: Running) -> None:
-    with serving.client() as client:
-        client.post("/v1/conversations", json={"conversations": [CARD, PIZZA]})
-        described = client.get("/openapi.json").json()
-        answered = []
-        for path, methods in described["paths"].items():
-            for content in methods.get("post", {}).get("requestBody", {}).get("content", {}).values():
-                schema = described["components"]["schemas"][content["schema"]["$ref"].rpartition("/")[2]]
-                optional = schema["properties"].keys() - set(schema.get("required", ()))
-                for example in schema["examples"] if optional else ():
-                    nulls = dict.fromkeys(optional - example.keys())
-                    address = path.replace("{store}", "talks")
-                    with_nulls, without = (client.post(address, json={**more, **example}) for more in (nulls, {}))
-                    assert with_nulls.status_code == without.status_code, (path, with_nulls.text)
-                    answered += [path] * (without.status_code == 200)
+def test_null_is_as_an_optional_field_not_given(client: Client) -> None:
+    client.post("/v1/conversations", json={"conversations": [CARD, PIZZA]})
+    described = client.get("/openapi.json").json()
+    answered = []
+    for path, methods in described["paths"].items():
+        for content in methods.get("post", {}).get("requestBody", {}).get("content", {}).values():
+            schema = described["components"]["schemas"][content["schema"]["$ref"].rpartition("/")[2]]
+            optional = schema["properties"].keys() - set(schema.get("required", ()))
+            for example in schema["examples"] if optional else ():
+                nulls = dict.fromkeys(optional - example.keys())
+                address = path.replace("{store}", "talks")
+                with_nulls, without = (client.post(address, json={**more, **example}) for more in (nulls, {}))
+                assert with_nulls.status_code == without.status_code, (path, with_nulls.text)
+                answered += [path] * (without.status_code == 200)
     assert {"/v1/embeddings", "/v1/rerank", "/v1/search"} <= set(answered)

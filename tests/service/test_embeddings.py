@@ -59,15 +59,14 @@ def test_token_lists_are_the_models_own(running, tiny_encoder) -> None:
     assert_same_vectors(vectors_of(client.embeddings.create(input=rows[0], **own)), expected[:1])
 
 
-def test_token_ids_of_an_unknown_tokenizer_are_refused(running) -> None:
-    with running.client() as client:
-        for input in ([3, 4], [[3, 4], [5]]):
-            for further, param in (({}, "input"), ({"tokenizer": "cl100k_base"}, "tokenizer")):
-                response = client.post("/v1/embeddings", json={"input": input, **further})
-                error = response.json()["error"]
-                assert response.status_code == 422 and error["param"] == param
-                assert '"tokenizer": "tiny"' in error["message"]
-                assert "check_embedding_ctx_length=False" in error["message"]
+def test_token_ids_of_an_unknown_tokenizer_are_refused(client) -> None:
+    for input in ([3, 4], [[3, 4], [5]]):
+        for further, param in (({}, "input"), ({"tokenizer": "cl100k_base"}, "tokenizer")):
+            response = client.post("/v1/embeddings", json={"input": input, **further})
+            error = response.json()["error"]
+            assert response.status_code == 422 and error["param"] == param
+            assert '"tokenizer": "tiny"' in error["message"]
+            assert "check_embedding_ctx_length=False" in error["message"]
 
 
 def test_dimensions_are_the_first_ones_of_length_1(running, tiny_encoder) -> None:
@@ -84,10 +83,9 @@ def test_conversations_are_embedded_as_encode_conversations_does(running, tiny_e
         assert_same_vectors(vectors_of(response), tiny_encoder.encode_conversations(TALKS, pooling=pooling))
 
 
-def test_one_conversation_and_many_in_parts(running, tiny_encoder) -> None:
-    with running.client() as client:
-        one = client.post("/v1/embeddings", json={"messages": TALKS[0]}).json()
-        many = client.post("/v1/embeddings", json={"messages": TALKS * 400, "model": "tiny"}).json()
+def test_one_conversation_and_many_in_parts(client, tiny_encoder) -> None:
+    one = client.post("/v1/embeddings", json={"messages": TALKS[0]}).json()
+    many = client.post("/v1/embeddings", json={"messages": TALKS * 400, "model": "tiny"}).json()
     expected = tiny_encoder.encode_conversations(TALKS)
     assert_same_vectors(one["data"][0]["embedding"], expected[0])
     assert_same_vectors([item["embedding"] for item in many["data"]], np.tile(expected, (400, 1)))
@@ -119,14 +117,13 @@ MISTAKES: list[tuple[dict[str, Any], str | None, str]] = [
 ]
 
 
-def test_an_error_names_its_place(running) -> None:
-    with running.client() as client:
-        for body, param, message in MISTAKES:
-            response = client.post("/v1/embeddings", json=body)
-            error = response.json()["error"]
-            assert response.status_code == 422 and error["type"] == "invalid_request_error", body
-            assert message in error["message"], body
-            assert error["param"] == param or error["param"].startswith(f"{param}."), body
+def test_an_error_names_its_place(client) -> None:
+    for body, param, message in MISTAKES:
+        response = client.post("/v1/embeddings", json=body)
+        error = response.json()["error"]
+        assert response.status_code == 422 and error["type"] == "invalid_request_error", body
+        assert message in error["message"], body
+        assert error["param"] == param or error["param"].startswith(f"{param}."), body
 
 
 def test_a_model_answers_to_its_short_name(tiny_encoder_path) -> None:
@@ -138,11 +135,10 @@ def test_a_model_answers_to_its_short_name(tiny_encoder_path) -> None:
             assert client.post("/v1/embeddings", json={"input": "a", "model": name}).status_code == 404
 
 
-def test_a_body_that_is_not_json_is_refused(running) -> None:
-    with running.client() as client:
-        broken = client.post("/v1/embeddings", content=b"{", headers={"Content-Type": "application/json"})
-        # A form of another site can send this without asking the browser's user.
-        disguised = client.post("/v1/embeddings", content=b'{"input": "a"}', headers={"Content-Type": "text/plain"})
+def test_a_body_that_is_not_json_is_refused(client) -> None:
+    broken = client.post("/v1/embeddings", content=b"{", headers={"Content-Type": "application/json"})
+    # A form of another site can send this without asking the browser's user.
+    disguised = client.post("/v1/embeddings", content=b'{"input": "a"}', headers={"Content-Type": "text/plain"})
     assert (broken.status_code, disguised.status_code) == (422, 415)
 
 
@@ -163,12 +159,11 @@ HALVES = [
 ]
 
 
-def test_half_of_a_surrogate_pair_is_no_text(running) -> None:
-    with running.client() as client:
-        for path, body in HALVES:
-            response = client.post(f"/v1/{path}", content=body, headers={"Content-Type": "application/json"})
-            message = response.json()["error"]["message"]
-            assert response.status_code == 422 and ("surrogate" in message or "hex escape" in message), body
+def test_half_of_a_surrogate_pair_is_no_text(client) -> None:
+    for path, body in HALVES:
+        response = client.post(f"/v1/{path}", content=body, headers={"Content-Type": "application/json"})
+        message = response.json()["error"]["message"]
+        assert response.status_code == 422 and ("surrogate" in message or "hex escape" in message), body
 
 
 UNKNOWN_FIELDS: list[tuple[str, dict[str, Any], str]] = [
@@ -184,12 +179,11 @@ UNKNOWN_FIELDS: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-def test_an_unknown_field_is_refused_with_a_suggestion(running) -> None:
-    with running.client() as client:
-        for path, body, told in UNKNOWN_FIELDS:
-            response = client.post(f"/v1/{path}", json=body)
-            assert response.status_code == 422 and told in response.json()["error"]["message"], body
-            assert len(response.text) < 2000
+def test_an_unknown_field_is_refused_with_a_suggestion(client) -> None:
+    for path, body, told in UNKNOWN_FIELDS:
+        response = client.post(f"/v1/{path}", json=body)
+        assert response.status_code == 422 and told in response.json()["error"]["message"], body
+        assert len(response.text) < 2000
 
 
 MANY_VALUES = [
@@ -216,11 +210,10 @@ def test_separators_in_a_text_are_no_values(tiny_encoder_path) -> None:
             assert client.post("/v1/embeddings", json={"input": text}).status_code == 200
 
 
-def test_the_first_error_of_a_list_is_told(running) -> None:
-    with running.client() as client:
-        for body in ({"input": ["a", *[3] * 2000]}, {"messages": [{"role": "u"}] * 2000}):
-            error = client.post("/v1/embeddings", json=body).json()["error"]
-            assert len(error["message"]) < 400 and error["message"].count(";") < 5
+def test_the_first_error_of_a_list_is_told(client) -> None:
+    for body in ({"input": ["a", *[3] * 2000]}, {"messages": [{"role": "u"}] * 2000}):
+        error = client.post("/v1/embeddings", json=body).json()["error"]
+        assert len(error["message"]) < 400 and error["message"].count(";") < 5
 
 
 def test_a_very_long_text_is_embedded_as_its_start(running, tiny_encoder) -> None:
@@ -229,12 +222,11 @@ def test_a_very_long_text_is_embedded_as_its_start(running, tiny_encoder) -> Non
     assert np.abs(found - tiny_encoder.encode([text[:5000] for text in texts])).max() < 1e-5
 
 
-def test_long_texts_without_tokens_are_refused(running) -> None:
-    with running.client() as client:
-        for text in ("x" * 200_000, " " * 200_000 + "a"):
-            for body in ({"input": text}, {"messages": [{"role": "u", "content": text}]}):
-                response = client.post("/v1/embeddings", json=body)
-                assert response.status_code == 413 and "characters" in response.json()["error"]["message"]
+def test_long_texts_without_tokens_are_refused(client) -> None:
+    for text in ("x" * 200_000, " " * 200_000 + "a"):
+        for body in ({"input": text}, {"messages": [{"role": "u", "content": text}]}):
+            response = client.post("/v1/embeddings", json=body)
+            assert response.status_code == 413 and "characters" in response.json()["error"]["message"]
 
 
 def test_words_without_a_vector_are_refused(tiny_encoder_path, tmp_path) -> None:
@@ -249,11 +241,10 @@ def test_words_without_a_vector_are_refused(tiny_encoder_path, tmp_path) -> None
     assert "token id 5,000" in answer.json()["error"]["message"]
 
 
-def test_rerank_orders_documents_by_cosine(running, tiny_encoder) -> None:
+def test_rerank_orders_documents_by_cosine(client, tiny_encoder) -> None:
     documents = ["a pizza", {"text": "my card is lost"}, "thanks"]
-    with running.client() as client:
-        body = {"query": "my card", "documents": documents, "top_n": 2, "return_documents": True}
-        response = client.post("/v1/rerank", json=body).json()
+    body = {"query": "my card", "documents": documents, "top_n": 2, "return_documents": True}
+    response = client.post("/v1/rerank", json=body).json()
     vectors = tiny_encoder.encode(["my card", "a pizza", "my card is lost", "thanks"])
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     cosines = units[1:] @ units[0]
@@ -264,10 +255,9 @@ def test_rerank_orders_documents_by_cosine(running, tiny_encoder) -> None:
     assert response["scoring"] == "bi-encoder"
 
 
-def test_next_ranks_as_a_sequence_model_does(running, tiny_encoder) -> None:
+def test_next_ranks_as_a_sequence_model_does(client, tiny_encoder) -> None:
     replies = ["i cancel the card", "a pizza", "thanks"]
-    with running.client() as client:
-        response = client.post("/v1/next", json={"messages": TALKS[0], "candidates": replies, "limit": 2}).json()
+    response = client.post("/v1/next", json={"messages": TALKS[0], "candidates": replies, "limit": 2}).json()
     model = turnlens.ReplyModel(tiny_encoder)
     talk = model.start("user")
     for message in TALKS[0]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from httpx2 import Client
 
 import turnlens
 from tests.report.talks import talks
@@ -15,19 +16,18 @@ from .server import Running, run_server
 
 
 @pytest.fixture
-def serving(tiny_encoder_path: Path, tmp_path: Path) -> Iterator[Running]:
+def running(tiny_encoder_path: Path, tmp_path: Path) -> Iterator[Running]:
     turnlens.ConversationStore.create(tmp_path / "talks", talks(36), encoder=tiny_encoder_path)
     with run_server(model=str(tiny_encoder_path), model_name="tiny", stores={"talks": tmp_path / "talks"}) as server:
         yield server
 
 
-def test_messages_get_the_groups_of_the_store(serving: Running, tmp_path: Path) -> None:
+def test_messages_get_the_groups_of_the_store(client: Client, tmp_path: Path) -> None:
     talk = talks(1, start=40)[0]
-    with serving.client() as client:
-        early = client.post("/v1/label", json={"messages": talk["messages"]})
-        assert early.status_code == 422 and "has no groups" in early.json()["error"]["message"]
-        turnlens.cluster(tmp_path / "talks")
-        answer = client.post("/v1/label", json={"messages": talk["messages"]})
+    early = client.post("/v1/label", json={"messages": talk["messages"]})
+    assert early.status_code == 422 and "has no groups" in early.json()["error"]["message"]
+    turnlens.cluster(tmp_path / "talks")
+    answer = client.post("/v1/label", json={"messages": talk["messages"]})
     assert answer.status_code == 200, answer.text
     expected = label([talk], groups=tmp_path / "talks").to_pylist()
     assert [row["confidence"] for row in answer.json()["labels"]] == pytest.approx(
