@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file
 
+from turnlens._utils.processes import give_back_memory
 from turnlens._utils.registries import ADDED_WEIGHTS
 from turnlens._utils.vectors import FloatArray, unit_vectors
 from turnlens.encoders.onnx_graph import Forward, is_supported, tensor_shapes
@@ -51,14 +52,15 @@ class EncoderParts:
 
     Attributes:
         config: What is in the ``config.json`` of its transformer.
-        weights: The transformer's tensors, in the precision they were saved in.
+        read_weights: Returns the transformer's tensors, in the precision they were saved in. They are read each time, so
+            that they are not in memory beside those of the forward pass.
         pooling: ``"mean"`` or ``"cls"``.
         after: What comes after the pooling; ``None`` stands for scaling to length 1.
         threads: Number of processor threads; 0 is one for each core.
     """
 
     config: Mapping[str, Any]
-    weights: Mapping[str, FloatArray]
+    read_weights: Callable[[], Mapping[str, FloatArray]]
     pooling: str
     after: tuple[Dense | None, ...]
     threads: int = 0
@@ -75,14 +77,19 @@ class EncoderParts:
         layers = [layer and layer.activation for layer in self.after]
         digest = hashlib.blake2b(repr((self.pooling, layers)).encode(), digest_size=10)
         dense = [array for layer in self.after if layer for array in (layer.weight, layer.bias)]
-        for name, array in [*sorted(self.weights.items()), *((str(row), array) for row, array in enumerate(dense))]:
+        for name, array in [
+            *sorted(self.read_weights().items()),
+            *((str(row), array) for row, array in enumerate(dense)),
+        ]:
             digest.update(name.encode() + np.ascontiguousarray(array, np.float32).data)
         return digest.hexdigest()
 
     @cached_property
     def forward(self) -> Forward:
         """The forward pass of its transformer."""
-        return Forward(self.config, self.weights, self.threads)
+        forward = Forward(self.config, self.read_weights(), self.threads)
+        give_back_memory()  # of the arrays that it was made of
+        return forward
 
     def embed_rows(self, rows: Sequence[Sequence[int]], most: int | None = None) -> FloatArray:
         """The vectors of token rows, at most so many in a pass, float32 (rows, dim)."""
@@ -142,13 +149,15 @@ def read_parts(folder: Path, name: str) -> tuple[EncoderParts, Path]:
     if settings.get("do_lower_case") or set(settings.get("modality_config", {})) - {"text", "message"}:
         raise NeedsTorch("prepares its texts in its own way")
     check_settings(config, place, name)
+    read_weights = partial(_weights, place, config, name)
+    weights = read_weights()
     parts = EncoderParts(
         config,
-        _weights(place, config, name),
+        read_weights,
         _pooling(modules[0][1], config["hidden_size"]),
         tuple(_layers(modules[1:], config["hidden_size"], name)),
     )
-    inside = {f"0.model.{key}": array for key, array in parts.weights.items()}
+    inside = {f"0.model.{key}": array for key, array in weights.items()}
     for row, layer in enumerate(parts.after):
         inside |= (
             {} if layer is None else {f"{row + 2}.linear.weight": layer.weight, f"{row + 2}.linear.bias": layer.bias}

@@ -66,9 +66,8 @@ def parts_of(encoder: SentenceTransformer) -> EncoderParts:
             raise NeedsTorch(f"has a module {type(module).__name__}")
         after.append(_dense(module) if isinstance(module, DenseModule) else None)
     mode = check_pooling(pooling.pooling_mode, bool(pooling.include_prompt))
-    return EncoderParts(
-        config, {key: weights[key] for key in tensor_shapes(config)}, mode, tuple(after), torch.get_num_threads()
-    )
+    arrays = {key: weights[key] for key in tensor_shapes(config)}
+    return EncoderParts(config, lambda: arrays, mode, tuple(after), torch.get_num_threads())
 
 
 def has_hooks(encoder: SentenceTransformer) -> bool:
