@@ -52,8 +52,8 @@ class EncoderParts:
 
     Attributes:
         config: What is in the ``config.json`` of its transformer.
-        read_weights: Returns the transformer's tensors, in the precision they were saved in. They are read each time, so
-            that they are not in memory beside those of the forward pass.
+        read_weights: Returns the transformer's tensors, in the precision they were saved in. They are read each time,
+            so that they are not in memory beside those of the forward pass.
         pooling: ``"mean"`` or ``"cls"``.
         after: What comes after the pooling; ``None`` stands for scaling to length 1.
         threads: Number of processor threads; 0 is one for each core.
