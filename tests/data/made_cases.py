@@ -136,22 +136,8 @@ def number_of(country: str) -> str:
 
 def _is_date(template: str, place: int) -> bool:
     """The zeros of a day, a year or a region, which a generator leaves as they are."""
-    return any(
-        at <= place < at + len(day)
-        for day in (
-            "850730",
-            "300785",
-            "150380",
-            "85.07.30",
-            "1 85 07 75",
-            "19850730",
-            "110101",
-            "5001",
-            "317101",
-            "756",
-        )
-        if (at := template.find(day)) >= 0
-    )
+    fixed = ("850730", "300785", "150380", "85.07.30", "1 85 07 75", "19850730", "110101", "5001", "317101", "756")
+    return any(at <= place < at + len(day) for day in fixed if (at := template.find(day)) >= 0)
 
 
 def made_cases() -> dict[str, list[str]]:

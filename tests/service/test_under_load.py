@@ -41,11 +41,17 @@ def waiting(server: Running, tokens: int) -> None:
         assert changed.wait_for(lambda: server.service.worker.tokens_waiting == tokens, SECONDS)
 
 
+def in_the_model(server: Running, gate: Gate, pool: ThreadPoolExecutor, *texts: str) -> Future[httpx2.Response]:
+    """A request whose texts are in the model, behind a gate that is shut."""
+    gate.shut()
+    answer = pool.submit(embed, server, *texts)
+    assert gate.reached.wait(SECONDS)
+    return answer
+
+
 def test_requests_during_a_pass_are_embedded_together(gate: Gate, tiny_encoder) -> None:
     with run_server() as server, ThreadPoolExecutor(8) as pool:
-        gate.shut()
-        first = pool.submit(embed, server, "a")  # [CLS] a [SEP]
-        assert gate.reached.wait(SECONDS)
+        first = in_the_model(server, gate, pool, "a")  # [CLS] a [SEP]
         others = [pool.submit(embed, server, "a", "b c") for _ in range(4)]
         waiting(server, 3 + 4 * 7)
         gate.open()
@@ -58,9 +64,7 @@ def test_requests_during_a_pass_are_embedded_together(gate: Gate, tiny_encoder) 
 
 def test_a_full_queue_is_429_with_retry_after(gate: Gate) -> None:
     with run_server(max_tokens=9, queue_tokens=9) as server, ThreadPoolExecutor(8) as pool:
-        gate.shut()
-        admitted = [pool.submit(embed, server, "a")]
-        assert gate.reached.wait(SECONDS)
+        admitted = [in_the_model(server, gate, pool, "a")]
         admitted += [pool.submit(embed, server, "a") for _ in range(2)]
         waiting(server, 9)
         refused = [embed(server, "a") for _ in range(3)]
@@ -81,9 +85,7 @@ def test_a_full_queue_is_429_with_retry_after(gate: Gate) -> None:
 def test_long_requests_leave_room_for_short_ones(gate: Gate) -> None:
     long = ["a"] * 700  # 2,100 tokens
     with run_server(max_tokens=3000, queue_tokens=3000) as server, ThreadPoolExecutor(8) as pool:
-        gate.shut()
-        answers = [pool.submit(embed, server, *long)]
-        assert gate.reached.wait(SECONDS)
+        answers = [in_the_model(server, gate, pool, *long)]
         refused = embed(server, *long)
         answers.append(pool.submit(embed, server, "b"))
         waiting(server, 2100 + 3)
@@ -96,9 +98,7 @@ def test_health_answers_while_the_model_is_busy(gate: Gate) -> None:
     with run_server() as server, ThreadPoolExecutor(1) as pool:
         with server.client() as client:
             assert client.get("/health").json()["status"] in ("ok", "busy")  # the probe itself may take its time
-            gate.shut()
-            answer = pool.submit(embed, server, "a")
-            assert gate.reached.wait(SECONDS)
+            answer = in_the_model(server, gate, pool, "a")
             # The gate opens only after these answers: they cannot have waited for the model.
             assert client.get("/health").json()["status"] == "busy"
             assert client.get("/health/live").status_code == 200
@@ -117,9 +117,7 @@ def request_without_waiting(server: Running, *texts: str) -> socket.socket:
 
 def test_requests_of_disconnected_clients_are_dropped(gate: Gate) -> None:
     with run_server() as server, ThreadPoolExecutor(1) as pool:
-        gate.shut()
-        answer = pool.submit(embed, server, "a")
-        assert gate.reached.wait(SECONDS)
+        answer = in_the_model(server, gate, pool, "a")
         connection = request_without_waiting(server, *(["b"] * 5))
         waiting(server, 3 + 5 * 3)
         (job,) = server.service.worker._queue._short
@@ -135,9 +133,7 @@ def test_requests_of_disconnected_clients_are_dropped(gate: Gate) -> None:
 
 def kept_waiting(server: Running, gate: Gate, pool: ThreadPoolExecutor) -> list[Future[Any]]:
     """Four requests, the first of which is in the model, behind a gate that is shut."""
-    gate.shut()
-    answers = [pool.submit(embed, server, "a")]
-    assert gate.reached.wait(SECONDS)
+    answers = [in_the_model(server, gate, pool, "a")]
     answers += [pool.submit(embed, server, "a", "b") for _ in range(3)]
     waiting(server, 3 + 3 * 6)
     return answers
@@ -304,9 +300,7 @@ def test_a_stuck_thread_is_replaced() -> None:
 
 def test_a_stopping_service_waits_for_no_thread(gate: Gate) -> None:
     with run_server() as server, ThreadPoolExecutor(1) as pool:
-        gate.shut()
-        answer = pool.submit(embed, server, "a")
-        assert gate.reached.wait(SECONDS)
+        answer = in_the_model(server, gate, pool, "a")
         server.service.worker.stop(0)
         gate.open()
         assert answer.result(SECONDS).status_code == 200
@@ -317,9 +311,7 @@ def test_a_stopping_service_waits_for_no_thread(gate: Gate) -> None:
 def test_long_bodies_are_bounded_together(gate: Gate) -> None:
     with run_server(max_body_bytes=100_000, max_tokens=100_000, queue_tokens=1_000_000) as server:
         with ThreadPoolExecutor(12) as pool:
-            gate.shut()
-            admitted = [pool.submit(embed, server, "a " * 40_000)]
-            assert gate.reached.wait(SECONDS)
+            admitted = [in_the_model(server, gate, pool, "a " * 40_000)]
             admitted += [pool.submit(embed, server, "a " * 40_000) for _ in range(8)]
             waiting(server, 9 * 64)
             refused, short = embed(server, "a " * 40_000), pool.submit(embed, server, "a")

@@ -34,7 +34,6 @@ USES: dict[str, Callable[[ConversationStore], object]] = {
 }
 MESSAGES = "v1/messages.lance"
 READING = {"get", "export", "search", "search by text"}
-WRITING = {"add", "delete", "compact", "erase"}
 ALL = set(USES)
 
 
