@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typing_extensions import override
 
+from turnlens._compat import leave_out_pandas
 from turnlens._utils.arguments import did_you_mean
+from turnlens._utils.processes import keep_little_free_memory
 from turnlens._utils.progress import console, error_console
 from turnlens._utils.text_values import printable
 from turnlens.cli.options import Model, given, parse_settings
@@ -53,6 +55,8 @@ def serve(
     Example: `turnlens serve --store talks --keys keys.toml --host 0.0.0.0`
     """
     quiet_transformers()
+    keep_little_free_memory()
+    leave_out_pandas()
     use_one_thread()
     from turnlens.service import create_app
 
