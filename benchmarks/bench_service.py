@@ -5,11 +5,11 @@ the same batches given to the encoder's own `encode` in this process, in turns; 
 the same cores, and so perhaps does something else. (b) With requests that arrive at four times the service's speed,
 whatever it does: how many are served and refused, the times of those served, against what the queue lets them wait, and
 the times of /health meanwhile. (c) What 16 clients get that each send one text at a time, and (d) one hybrid search
-of a store: answers in a second by the clock and in a second of the service's processor time, and times. No text or
-query is sent twice.
+of a store: answers in a second by the clock and in a second of the service's processor time, times, and the memory of
+the service then. No text or query is sent twice.
 
 Run: python benchmarks/bench_service.py [--model NAME] [--requests 16] [--rounds 5]
-Needs the extra service. Generated conversations.
+Generated conversations.
 """
 
 from __future__ import annotations
@@ -170,7 +170,8 @@ def report_singles(queries: list[str], quick: bool) -> None:
                 middle, late = np.quantile(seconds, [0.5, 0.99])
                 print(
                     f"{name}, {SINGLE_CLIENTS} clients: {len(seconds) / wall:.0f} a second, {len(seconds) / cpu:.0f} a "
-                    f"second of processor time; p50 {1000 * middle:.0f} ms, p99 {1000 * late:.0f} ms"
+                    f"second of processor time; p50 {1000 * middle:.0f} ms, p99 {1000 * late:.0f} ms; "
+                    f"memory {process.memory_info().rss / 1e6:,.0f} MB"
                 )
 
 
