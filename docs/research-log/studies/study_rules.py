@@ -224,7 +224,6 @@ RULES: dict[str, list[tuple[Any, str, Any]]] = {
     "outliers": [(pipeline, "outlier_cosine", lambda *_: -1.0)],
     "a third of the votes": [(neighbours, "LEAST_SHARE", 0.0)],
     "courtesies: short": [(find_requests, "_SHORTER", 0.0)],
-    "courtesies: before more": [(find_requests, "_VARIED", 0.0)],
     "courtesies: words": [
         (find_requests, "is_courtesy", lambda _: False),
         (find_requests, "courtesy_name", lambda _: ""),

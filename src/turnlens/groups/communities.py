@@ -86,7 +86,7 @@ def by_size(labels: IntArray) -> IntArray:
 
 
 _USUAL = 3  # of the others that a part is most like: twins are much more alike than a part and its third
-_LEAST_WITHIN = 1e-4  # mean cosine within a group, so that it can be divided by
+LEAST_CLOSENESS = 1e-4  # of a group, by which others are divided, and which has a logarithm
 
 
 def merged(sums: FloatArray) -> IntArray:
@@ -132,7 +132,7 @@ def joined(sums: FloatArray, sizes: IntArray, least: float) -> IntArray:
     groups, needed = np.arange(len(sizes)), None
     while len(sizes) > 1:
         within = (products.diagonal() - sizes) / np.maximum(sizes * (sizes - 1), 1)
-        lengths = sizes * np.sqrt(np.maximum(within, _LEAST_WITHIN))
+        lengths = sizes * np.sqrt(np.maximum(within, LEAST_CLOSENESS))
         alike = products / np.outer(lengths, lengths)
         np.fill_diagonal(alike, -np.inf)
         if needed is None:

@@ -21,7 +21,7 @@ import numpy as np
 from scipy import sparse
 
 from turnlens._utils.vectors import FloatArray, IntArray, unit_vectors
-from turnlens.groups.communities import by_size, coarser, communities, joined, merged, neighbour_graph
+from turnlens.groups.communities import LEAST_CLOSENESS, by_size, coarser, communities, joined, merged, neighbour_graph
 from turnlens.groups.group_settings import GroupSettings
 from turnlens.groups.neighbours import Neighbours
 
@@ -33,7 +33,6 @@ _PRICE_OF_REQUESTS = 0.7
 _NOISY = 1.6  # times as many groups at this lower price: noise, which would be split ever further
 _ALIKE = 0.6  # groups of requests that are so much more alike than usual are one
 _TIMES = {"coarse": 0.5, "medium": 1, "fine": 2}  # as many groups as are best
-_LEAST_CLOSENESS = 1e-3
 _ROUNDS = 3  # in which vectors join the nearest group
 
 
@@ -84,9 +83,10 @@ def fit_groups(
     if isinstance(settings.granularity, int):
         fine = groups_near(settings.granularity)
     else:
-        fine = _best(vectors, groups_at, len(levels), _PRICE)
+        best_at = _best_at(vectors, groups_at, len(levels))
+        fine = best_at(_PRICE)
         if requests:
-            finer = _best(vectors, groups_at, len(levels), _PRICE_OF_REQUESTS)
+            finer = best_at(_PRICE_OF_REQUESTS)
             fine = finer if _count(finer) < _NOISY * _count(fine) else fine
             whole = joined(_sums(vectors, fine), np.bincount(fine[fine >= 0]), _ALIKE)
             fine = by_size(np.append(whole, -1)[fine])
@@ -161,23 +161,26 @@ def _count(labels: IntArray) -> int:
     return int(labels.max(initial=-1)) + 1
 
 
-def _best(vectors: FloatArray, groups_at: Callable[[int], IntArray], largest: int, price: float) -> IntArray:
-    """The groups that are best: of some numbers for each doubling from 2 on, and of more around the best of these."""
-    price /= max(log(len(vectors)), 1)
-    centred = unit_vectors(vectors - vectors.mean(0))
+def _best_at(vectors: FloatArray, groups_at: Callable[[int], IntArray], largest: int) -> Callable[[float], IntArray]:
+    """The groups that are best at a price: of some numbers for each doubling from 2 on, and more around the best."""
+    centred, bits = unit_vectors(vectors - vectors.mean(0)), max(log(len(vectors)), 1)
 
     @cache
-    def tried(number: int) -> tuple[float, IntArray]:
+    def tried(number: int) -> tuple[float, float]:
         labels = groups_at(number - 1)
-        return log(max(closeness(centred, labels), _LEAST_CLOSENESS)) - price * log(max(_count(labels), 1)), labels
+        return log(max(closeness(centred, labels), LEAST_CLOSENESS)), log(max(_count(labels), 1)) / bits
 
-    def best_of(steps: Iterable[float]) -> int:
+    def best_of(steps: Iterable[float], price: float) -> int:
         numbers = sorted({min(max(round(2**step), min(2, largest)), largest) for step in steps})
-        return max(numbers, key=lambda number: tried(number)[0])
+        return max(numbers, key=lambda number: tried(number)[0] - price * tried(number)[1])
 
-    rough = best_of(step / _STEPS for step in range(_STEPS, int(_STEPS * log2(largest)) + 1)) if largest > 1 else 1
-    around = range(-_FINER, _FINER + 1)
-    return tried(best_of(log2(rough) + step / _STEPS / _FINER for step in around))[1]
+    def best(price: float) -> IntArray:
+        every = range(_STEPS, int(_STEPS * log2(largest)) + 1)
+        rough = best_of((step / _STEPS for step in every), price) if largest > 1 else 1
+        around = range(-_FINER, _FINER + 1)
+        return groups_at(best_of((log2(rough) + step / _STEPS / _FINER for step in around), price) - 1)
+
+    return best
 
 
 def split_group(graph: Any, labels: IntArray, group: int) -> IntArray | None:

@@ -95,7 +95,6 @@ def _evenly(numbers: IntArray, most: int) -> IntArray:
 
 Spans = tuple[tuple[int, int], ...]  # the start and end of each piece of a text, in order
 _LEAST_SHARE = 0.01  # of the conversations, that must have a sentence
-_ALONE = 0.25  # as often as beside other text, at most, it may be a whole message
 _SHORTEST = 10  # letters of a sentence: what is shorter is a courtesy at most
 _AUTOMATIC = 12  # words of an automatic reply, at least
 _SENTENCE = re.compile(r"[^\n]+?(?:[.!?…。！？]+(?=\s|$)|\s[-–—|]+(?=\s)|(?=\n)|$)|\n")
@@ -139,12 +138,12 @@ def find_boilerplate(
         if len(rests) >= MOST * least
         and (count := len(set().union(*rests.values()))) >= least
         and len(rests) >= MOST * count
-        and len(whole[place]) <= _ALONE * count
+        and len(whole[place]) <= MOST * count
     }
     automatic = {
         place
         for place, talks in whole.items()
-        if len(talks) >= least and len(place[1].split()) >= _AUTOMATIC and first[place] >= 0.9 * len(talks)
+        if len(talks) >= least and len(place[1].split()) >= _AUTOMATIC and first[place] >= MOST * len(talks)
     }
     is_automatic = [
         (speaker, " ".join(key for _, _, key in own if key)) in automatic for own, (_, speaker) in zip(pieces, places)

@@ -24,7 +24,6 @@ from turnlens.report.speakers import Speakers
 
 _LEAST = 30  # requests that differ; fewer are not grouped apart
 _SHORTER = 0.7  # a courtesy is shorter than the messages of its role, or than its speakers' next ones (medians)
-_VARIED = 0.25  # of the messages of a group, whose texts are therefore few
 
 
 def requests_of(
@@ -85,13 +84,11 @@ def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int
             moves |= set() if part.opening else {id}
             continue
         everything = np.flatnonzero(roles[speakers.part] == part.role)
-        length = np.median(lengths[rows]) / max(1, np.median(lengths[everything]))
+        own, usual = np.median(lengths[rows]), np.median(lengths[everything])
+        are_few = len({corpus.texts[row] for row in rows.tolist()}) < MOST * len(rows)
+        is_short = own < _SHORTER * usual or (are_few and own < _SHORTER * np.median(following[rows]))
         is_all = only[rows].mean() > MOST
-        same = len({corpus.texts[row] for row in rows.tolist()}) < _VARIED * len(rows)
-        before_more = same and np.median(lengths[rows]) < _SHORTER * np.median(following[rows])
-        if courtesy_name([corpus.texts[row] for row in rows.tolist()]) or (
-            not is_all and (length < _SHORTER or before_more)
-        ):
+        if courtesy_name([corpus.texts[row] for row in rows.tolist()]) or (is_short and not is_all):
             moves.add(id)
         elif speakers.asker is not None and part.role == speakers.asker:
             asked.append(id)
