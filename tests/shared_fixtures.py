@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import datasets
 import pytest
 import sentence_transformers.base.modules as modules
 import torch
+import typer.testing
 from datasets import Dataset
 from filelock import FileLock
 from sentence_transformers import SentenceTransformer
@@ -55,6 +57,14 @@ def noise() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(modules.Transformer, "forward", noisy(FORWARD))
         patch.setattr(onnx_graph.Forward, "__call__", noisy_states(STATES))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def built_commands() -> Iterator[None]:
+    """Typer builds all commands anew for each that a test runs, which takes longer than many of these."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", cache(typer.testing._get_command))
         yield
 
 
