@@ -8,7 +8,7 @@ from typing import Any
 from turnlens.report import GroupSettings, Report
 
 SUBJECTS = ("card", "flight", "pizza")
-SETTINGS = GroupSettings(neighbours=8)
+SETTINGS = GroupSettings()
 
 
 def chats(said: Iterable[Sequence[str]], roles: tuple[str, ...] = ("user", "agent")) -> list[dict[str, Any]]:

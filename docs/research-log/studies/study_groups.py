@@ -35,7 +35,7 @@ from turnlens.evaluation.clustering_metrics import discovery_figures
 from turnlens.groups import neighbours as assigning
 from turnlens.groups.communities import communities, neighbour_graph
 from turnlens.groups.fitting import fit_groups
-from turnlens.groups.group_settings import Granularity, GroupSettings
+from turnlens.groups.group_settings import Granularity, GroupSettings, neighbours_among
 from turnlens.groups.neighbours import nearest, outlier_cosine, vote
 
 MOST = 3000  # texts of a set, but for CLINC150 as a whole
@@ -66,7 +66,7 @@ def turnlens_groups(
     vectors: np.ndarray, true: int, seed: int, granularity: Granularity | int | None = "medium"
 ) -> np.ndarray:
     settings = GroupSettings(seed=seed, granularity=true if granularity is None else granularity)
-    near = nearest(vectors, vectors, settings.neighbours_among(len(vectors)))
+    near = nearest(vectors, vectors, neighbours_among(len(vectors)))
     return vote(near, fit_groups(vectors, near, settings).fine, outlier_cosine(near.cosines[:, 0]))
 
 

@@ -23,7 +23,7 @@ from turnlens._utils.vectors import unit_vectors
 from turnlens.encoders.folders import BASE_ENCODER
 from turnlens.encoders.messages import encode_messages
 from turnlens.groups.fitting import fit_groups
-from turnlens.groups.group_settings import GroupSettings
+from turnlens.groups.group_settings import GroupSettings, neighbours_among
 from turnlens.groups.naming import name_sentences
 from turnlens.groups.neighbours import nearest, outlier_cosine, vote
 from turnlens.groups.phrases import name_phrases
@@ -45,7 +45,7 @@ def halves(
     """The half that groups are fitted to, and the other."""
     vectors, judged = (unit_vectors(encode_messages(each, list(texts))) for each in (encoder, judge))
     fitted = vectors[::2]
-    count = GroupSettings().neighbours_among(len(fitted))
+    count = neighbours_among(len(fitted))
     among = nearest(fitted, fitted, count)
     groups = fit_groups(fitted, among, GroupSettings()).fine
     lonely = outlier_cosine(among.cosines[:, 0])

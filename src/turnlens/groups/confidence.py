@@ -12,7 +12,7 @@ import numpy as np
 from turnlens._compat import datasets_cache
 from turnlens._utils.files import atomic_path
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
-from turnlens.groups.group_settings import GroupSettings
+from turnlens.groups.group_settings import GroupSettings, neighbours_among
 from turnlens.groups.neighbours import centroids_of, nearest, votes_of
 
 _HELD_OUT = 0.2  # of the vectors
@@ -135,7 +135,7 @@ def _found_again(vectors: FloatArray, ids: IntArray, held_out: int, seed: int) -
 
     rest, rest_ids = vectors[held_out:], ids[held_out:]
     settings = GroupSettings(granularity=len(np.unique(ids[ids >= 0])), seed=seed)
-    count = settings.neighbours_among(len(rest))
+    count = neighbours_among(len(rest))
     again = fit_groups(rest, nearest(rest, rest, count), settings).fine
     if not (again >= 0).any():
         return np.zeros((0, 3)), np.zeros(0, bool)
@@ -149,7 +149,7 @@ def _found_again(vectors: FloatArray, ids: IntArray, held_out: int, seed: int) -
 def _hidden(vectors: FloatArray, ids: IntArray) -> FloatArray:
     """The evidence of each vector in a group for the other groups, as if its own had never been found (n, 3)."""
     parts: list[FloatArray] = [np.zeros((0, 3))]
-    count = GroupSettings().neighbours_among(len(vectors))
+    count = neighbours_among(len(vectors))
     for group in np.unique(ids[ids >= 0]):
         others = ids != group
         if (ids[others] >= 0).any():

@@ -22,7 +22,7 @@ from scipy import sparse
 
 from turnlens._utils.vectors import FloatArray, IntArray, unit_vectors
 from turnlens.groups.communities import LEAST_CLOSENESS, by_size, coarser, communities, joined, merged, neighbour_graph
-from turnlens.groups.group_settings import GroupSettings
+from turnlens.groups.group_settings import GroupSettings, neighbours_among
 from turnlens.groups.neighbours import Neighbours
 
 _RESOLUTION = 64.0  # of the communities that are merged: far too many to be groups
@@ -115,7 +115,7 @@ def fit_parts(
     coarse = np.zeros(0, np.int64)
     for value in np.unique(part[part >= 0]):
         rows = np.flatnonzero(part == value)
-        own = neighbours.of(rows).first(settings.neighbours_among(len(rows)))
+        own = neighbours.of(rows).first(neighbours_among(len(rows)))
         stock = None if canned is None else canned[rows]
         if stock is not None and (len(rows) < 2 or not np.isin(own.rows, rows).all()):  # too few but canned texts
             fitted = Fitted(by_size(stock), np.arange(len(np.unique(stock))))

@@ -17,8 +17,6 @@ class GroupSettings:
 
     Attributes:
         sample: The most vectors that groups are fitted to; all others are assigned to these groups.
-        neighbours: The number of nearest vectors that each is joined with, and that vote on its group. By default
-            a third of the square root of the number of vectors in the sample, from 5 to 30.
         granularity: The fineness of the groups: ``"coarse"``, ``"medium"`` or ``"fine"``, or about how many there are
             of each role.
         history: Group messages together with the messages before them, see `add_history`.
@@ -27,24 +25,20 @@ class GroupSettings:
         seed: Seed of the sample and of everything random.
 
     Examples:
-        >>> settings = GroupSettings(granularity="fine")
-        >>> settings.neighbours_among(900)
-        10
         >>> GroupSettings(granularity=0)
         Traceback (most recent call last):
         ValueError: granularity must be coarse, medium, fine or a number of groups from 1, got 0
     """
 
     sample: int = 20_000
-    neighbours: int | None = None
     granularity: Granularity | int = "medium"
     history: bool = False
     role: str | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.sample < 2 or (self.neighbours is not None and self.neighbours < 2):
-            raise ValueError(f"sample and neighbours must be 2 or more, got {self.sample} and {self.neighbours}")
+        if self.sample < 2:
+            raise ValueError(f"sample must be 2 or more, got {self.sample}")
         if self.granularity not in get_args(Granularity) and not (
             isinstance(self.granularity, int) and self.granularity >= 1
         ):
@@ -52,6 +46,11 @@ class GroupSettings:
                 f"granularity must be coarse, medium, fine or a number of groups from 1, got {self.granularity!r}"
             )
 
-    def neighbours_among(self, count: int) -> int:
-        """Return the number of neighbours of each vector in a sample of this size."""
-        return self.neighbours or min(max(round(sqrt(count) / 3), LEAST), 30)
+
+def neighbours_among(count: int) -> int:
+    """Return the number of nearest vectors that each of a sample is joined with, and that vote on a group.
+
+    >>> neighbours_among(900)
+    10
+    """
+    return min(max(round(sqrt(count) / 3), LEAST), 30)

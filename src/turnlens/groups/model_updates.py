@@ -16,7 +16,7 @@ from scipy.optimize import linear_sum_assignment
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
 from turnlens.groups.fitting import Fitted, fit_parts
 from turnlens.groups.group_model import GroupModel, StoredGroup, empty_model
-from turnlens.groups.group_settings import GroupSettings
+from turnlens.groups.group_settings import GroupSettings, neighbours_among
 from turnlens.groups.neighbours import Neighbours, centroids_of, outlier_cosine, vote
 
 _GROWN = 0.2  # of a sample; groups that more has joined are found anew
@@ -60,7 +60,7 @@ def update_model(
     is_new = np.asarray(~np.isin(keys[:, None] if in_any_part is None else in_any_part, former.keys).any(1))
     joined, fine = former.joined + int(is_new.sum()), None
     if same_settings and is_new.any() and joined < _GROWN * len(keys) and as_before > _AS_BEFORE:
-        fine = _joined(is_new, rows >= 0, known, neighbours, part, settings, canned)
+        fine = _joined(is_new, rows >= 0, known, neighbours, part, canned)
     if fine is not None:
         coarse_of = dict(zip(np.unique(fine).tolist(), former.parents_of(np.unique(fine)).tolist()))
         coarse_of.pop(-1, None)
@@ -98,7 +98,6 @@ def _joined(
     known: IntArray,
     neighbours: Neighbours,
     part: IntArray,
-    settings: GroupSettings,
     canned: IntArray | None,
 ) -> IntArray | None:
     """Return the fine group of each text after new ones have joined the former ones in the same part (s,).
@@ -108,7 +107,7 @@ def _joined(
     fine = known.copy()
     for value in np.unique(part[part >= 0]):
         own = np.flatnonzero(part == value)
-        near = neighbours.of(own).first(settings.neighbours_among(len(own)))
+        near = neighbours.of(own).first(neighbours_among(len(own)))
         unlike = is_new[own] & (is_new[near.rows].mean(1) > 1 / 2)
         if unlike.sum() >= near.rows.shape[1] / 2:
             return None

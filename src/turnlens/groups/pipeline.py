@@ -15,7 +15,7 @@ import numpy as np
 from turnlens._utils.progress import Advance, silent
 from turnlens._utils.vectors import BoolArray, IntArray, Vectors
 from turnlens.groups.group_model import GroupModel, empty_model
-from turnlens.groups.group_settings import GroupSettings
+from turnlens.groups.group_settings import LEAST, GroupSettings, neighbours_among
 from turnlens.groups.neighbours import Neighbours, nearest_within, outlier_cosine, vote
 
 
@@ -99,10 +99,10 @@ def group_vectors(
         return Grouping(np.zeros(0, np.int64), alone, empty_model(), none)
     sizes = np.bincount(part[sample], minlength=int(part.max()) + 1)
     largest = int(sizes.max())
-    count = max(1, min(settings.neighbours_among(largest), largest - 1))
+    count = max(1, min(neighbours_among(largest), largest - 1))
     neighbours = known or nearest_within(vectors, sample, part, count, advance)
     # A smaller part has too few neighbours of its own: only canned texts are groups there.
-    has_groups = sizes > max(count, settings.neighbours_among(0))
+    has_groups = sizes > max(count, LEAST)
     from turnlens.groups.model_updates import update_model  # takes a second to load
 
     model = update_model(
@@ -119,7 +119,7 @@ def group_vectors(
     groups = np.full(len(texts), -1, np.int64)
     for value in np.flatnonzero(has_groups):
         rows, own = np.flatnonzero(part == value), sample[part[sample] == value]
-        near = neighbours.of(rows).first(settings.neighbours_among(int(sizes[value])))
+        near = neighbours.of(rows).first(neighbours_among(int(sizes[value])))
         groups[rows] = vote(near, model.fine, outlier_cosine(neighbours.cosines[own, 0]))
     copy_of = neighbours.copy_of
     if not settings.history:  # with the messages before it, the same text may mean different things

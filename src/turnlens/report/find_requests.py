@@ -15,7 +15,7 @@ from turnlens._utils.vectors import BoolArray, IntArray, Vectors
 from turnlens.groups.canned_replies import canned_texts, split_from_canned
 from turnlens.groups.courtesies import courtesy_name, is_courtesy
 from turnlens.groups.group_model import GroupModel
-from turnlens.groups.group_settings import MOST, GroupSettings
+from turnlens.groups.group_settings import MOST, GroupSettings, neighbours_among
 from turnlens.groups.model_updates import update_model
 from turnlens.groups.neighbours import nearest, outlier_cosine, vote
 from turnlens.groups.pipeline import keys_of, sample_rows
@@ -43,7 +43,7 @@ def requests_of(
     if len(sample) < _LEAST:
         return is_request, None
     fitted = np.array(vectors[rows[sample]], np.float32)
-    near = nearest(vectors, fitted, settings.neighbours_among(len(sample)), members=rows)
+    near = nearest(vectors, fitted, neighbours_among(len(sample)), members=rows)
     among = near.of(sample)
     medium, one_part = replace(settings, granularity="medium"), np.zeros(len(sample), np.int64)
     model = update_model(keys[sample], fitted, among, one_part, medium, former)

@@ -20,7 +20,7 @@ from turnlens.encoders.history import add_history
 from turnlens.groups.answer_guess import AnsweredVectors, answers_to
 from turnlens.groups.confidence import Confidence, Voters, calibrated
 from turnlens.groups.group_model import FILE, Basis, GroupModel, StoredGroup, read_model_file
-from turnlens.groups.group_settings import GroupSettings
+from turnlens.groups.group_settings import neighbours_among
 from turnlens.report.speakers import OPENER, opener_roles
 from turnlens.store import ConversationStore
 from turnlens.store.open_arguments import store_encoder
@@ -57,7 +57,7 @@ class Labeller:
             rows = rows[_last_of_each(basis.vectors[rows])]  # what is a request here and a move there is a request
             vectors, ids = basis.vectors[rows].astype(np.float32), fine[rows]
             if len(rows) > 1 and (ids >= 0).any():
-                count = GroupSettings().neighbours_among(len(rows))
+                count = neighbours_among(len(rows))
                 self._parts[role] = Voters.of(vectors, ids, count), calibrated(vectors, ids, seed)
 
     @classmethod

@@ -15,7 +15,7 @@ import numpy as np
 from turnlens._utils.progress import note
 from turnlens._utils.vectors import FloatArray, IntArray, unit_vectors
 from turnlens.groups.group_model import Basis, GroupModel, StoredGroup
-from turnlens.groups.group_settings import GroupSettings
+from turnlens.groups.group_settings import neighbours_among
 from turnlens.groups.neighbours import centroids_of, nearest, vote
 from turnlens.report.group_edits import LONGEST_NAME
 
@@ -92,7 +92,7 @@ def claimed_groups(model: GroupModel, basis: Basis, vectors: FloatArray, role: s
     own = [basis.roles[code] == role for code in basis.role] if role in basis.roles else np.ones(len(basis.role), bool)
     rows = np.flatnonzero(own)
     messages = basis.vectors[rows].astype(np.float32)
-    count = GroupSettings().neighbours_among(len(rows))
+    count = neighbours_among(len(rows))
     usual = float(np.median(nearest(messages, messages, count).cosines.mean(1)))
     near = nearest(vectors, messages, count)
     return np.where(near.cosines.mean(1) >= _LIKE * usual, vote(near, model.fine[rows]), -1)
