@@ -26,8 +26,7 @@ from turnlens.groups.group_settings import GroupSettings, neighbours_among
 from turnlens.groups.neighbours import Neighbours
 
 _RESOLUTION = 64.0  # of the communities that are merged: far too many to be groups
-_STEPS = 4  # numbers of groups that are tried for each doubling
-_FINER = 3  # times as many are tried around the best of these
+_STEPS = 4  # numbers of groups that are tried for each doubling, and times as many around the best of these
 _PRICE = 1.0  # of the logarithm of closeness: what as many groups as vectors would cost
 _PRICE_OF_REQUESTS = 0.7
 _NOISY = 1.6  # times as many groups at this lower price: noise, which would be split ever further
@@ -177,8 +176,8 @@ def _best_at(vectors: FloatArray, groups_at: Callable[[int], IntArray], largest:
     def best(price: float) -> IntArray:
         every = range(_STEPS, int(_STEPS * log2(largest)) + 1)
         rough = best_of((step / _STEPS for step in every), price) if largest > 1 else 1
-        around = range(-_FINER, _FINER + 1)
-        return groups_at(best_of((log2(rough) + step / _STEPS / _FINER for step in around), price) - 1)
+        around = range(-_STEPS, _STEPS + 1)
+        return groups_at(best_of((log2(rough) + step / _STEPS**2 for step in around), price) - 1)
 
     return best
 

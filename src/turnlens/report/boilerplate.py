@@ -95,6 +95,7 @@ def _evenly(numbers: IntArray, most: int) -> IntArray:
 
 Spans = tuple[tuple[int, int], ...]  # the start and end of each piece of a text, in order
 _LEAST_SHARE = 0.01  # of the conversations, that must have a sentence
+_ALONE = 0.25  # as often as beside other text, at most, it may be a whole message
 _SHORTEST = 10  # letters of a sentence: what is shorter is a courtesy at most
 _AUTOMATIC = 12  # words of an automatic reply, at least
 _SENTENCE = re.compile(r"[^\n]+?(?:[.!?…。！？]+(?=\s|$)|\s[-–—|]+(?=\s)|(?=\n)|$)|\n")
@@ -138,7 +139,7 @@ def find_boilerplate(
         if len(rests) >= MOST * least
         and (count := len(set().union(*rests.values()))) >= least
         and len(rests) >= MOST * count
-        and len(whole[place]) <= MOST * count
+        and len(whole[place]) <= _ALONE * count
     }
     automatic = {
         place
