@@ -21,6 +21,7 @@ from turnlens.page import export_report
 from turnlens.report import Report, build_report
 from turnlens.report.html_report import write_html_file
 from turnlens.report.label_columns import Label
+from turnlens.report.measures import members
 from turnlens.report.summary import summary_table
 from turnlens.store import ConversationStore
 
@@ -165,8 +166,11 @@ def test_a_mailed_report_counts_omitted_rows_and_keeps_growing_ones(report: Repo
 
 
 def test_a_mailed_report_shows_texts_unless_told_otherwise(report: Report, tmp_path: Path) -> None:
-    teams = Label(("Claims", "Orders"), np.ones(len(report.ids), np.int32))
-    report = replace(report, conversation_labels={"Team": teams})
+    asked = [group for group in report.groups["message"] if group.level == 1 and group.role == report.speakers.asker]
+    inside = members(report, min(asked, key=lambda group: group.size).id)
+    teams = Label(("Claims", "Orders"), inside.astype(np.int32))
+    channels = Label(("mail", "web"), np.ones(len(report.ids), np.int32))
+    report = replace(report, conversation_labels={"Team": teams, "Channel": channels})
     write_html_file(report, tmp_path / "with.html")
     write_html_file(report, tmp_path / "without.html", texts=False)
     title = replace(report, title="a\u202e<b>\x1b")
@@ -177,7 +181,8 @@ def test_a_mailed_report_shows_texts_unless_told_otherwise(report: Report, tmp_p
     rows = summary_table(report, [group for group in report.groups["message"] if group.level == 1]).to_pylist()
     examples = [html.escape(row["example"]) for row in rows if row["kind"] in ("request", "message")]
     assert any(example in whole for example in examples) and not any(f">{text}<" in bare for text in examples)
-    assert "Team: Orders 100%" in bare  # what most of a request's conversations have in common
+    assert "Team: Orders 100%" in bare  # what most of a request's conversations have in common,
+    assert "Team: Claims" not in bare and "Channel:" not in bare  # but not most of all
     assert whole.count("<blockquote>") > 2 * whole.count("<article>")  # three examples of nearly all
     for page in (whole, bare):
         assert "What do people ask?" in page and "none of these" in page

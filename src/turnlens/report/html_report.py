@@ -14,6 +14,7 @@ from turnlens._utils.files import atomic_path
 from turnlens._utils.text_values import printable
 from turnlens._utils.vectors import BoolArray
 from turnlens.data.personal.redaction import NOT_FOUND
+from turnlens.groups.group_settings import MOST
 from turnlens.report.corpus import DURATION
 from turnlens.report.findings import LAST, Finding, findings, language_notice
 from turnlens.report.measures import STATISTICS, members, number_kind, plain_number, typical
@@ -136,7 +137,7 @@ def _table(
     note = (
         f"Shares are of conversations; the change is that of the {LAST[period]} from all before. "
         + "▲ and ▼ mark what is more than chance. " * marked
-        + "Beneath a request stands what more than half of its conversations have in common."
+        + "Beneath a request stands what more than half of its conversations have in common, but not half of all."
     )
     left_out = [f"{name} ({len(values)} values)" for name, values in report.long_categories(MOST_VALUES).items()]
     if left_out:
@@ -173,11 +174,12 @@ class _Number:
 
 
 def _where(report: Report, row: Mapping[str, Any]) -> str:
-    """The value of each category, such as the team, that more than half of the conversations have."""
+    """The value of each category, such as the team, that most of the conversations have, but not most of all."""
     parts = []
     for name, label in report.categories(MOST_VALUES).items():
         count, value = max((row[f"{name}: {value}"], value) for value in label.values)
-        if 2 * count > row["conversations"]:
+        of_all = np.count_nonzero(label.codes == label.values.index(value))
+        if count > MOST * row["conversations"] and of_all <= MOST * len(report.ids):
             parts.append(f"{name}: {value} {count / row['conversations']:.0%}")
     return ", ".join(parts)
 
