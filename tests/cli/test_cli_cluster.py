@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -59,7 +60,7 @@ def test_a_file_without_ids_may_be_edited_between_looks_at_it(
     file.write_text("\n".join(["answer", *answers]))
     succeed("cluster", file, *into, "once.csv")
     file.write_text("\n".join(["answer", "card once more", *answers[1:]]))
-    succeed("cluster", file, *into, "twice.csv")
+    assert "0 of them new, 0 grown, 1 changed" in succeed("cluster", file, *into, "twice.csv")
     assert "card once more" in Path("twice.csv").read_text()
     other = run("cluster", file.rename(tmp_path / "survey.tsv"), "--store", "survey.store", *into, "again.csv")
     assert other.exit_code == 0, other.output  # the same answers
@@ -155,6 +156,14 @@ def test_label_applies_the_groups_to_other_conversations(store: Path, chats: Pat
     assert {"id", "turn", "role", "text", "group", "group_name", "coarse_group", "confidence"} <= lines[0].keys()
     result = run("label", chats, "--groups", tmp_path, "--output", tmp_path / "none.csv")
     assert result.exit_code == 1 and "has no groups: turnlens cluster DATA --store" in " ".join(result.output.split())
+
+
+def test_a_store_is_not_read_as_conversations(chats: Path, store: Path, tmp_path: Path) -> None:
+    for command in (["inspect", store], ["embed", store, "--output", tmp_path / "vectors.parquet"]):
+        assert f"is a store; to read what it holds, write it: turnlens export {store}" in fail(*command)
+    folder = shutil.copytree(store, tmp_path / "data" / "chats.store").parent
+    shutil.copy(chats, folder / "chats.jsonl")
+    assert "│ 30 " in succeed("inspect", folder)  # the store beside the file is passed over
 
 
 def test_seeds_name_groups(store: Path, tmp_path: Path) -> None:

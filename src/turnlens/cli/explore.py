@@ -211,7 +211,8 @@ def explored_store(
     if not is_of_these:
         refuse_other_files(opened, conversations, files)
     report = fill(opened, conversations, files)
-    there = f"{report.unchanged:,} of them were there" if report.unchanged else "all new"
+    new = f"{report.added:,} of them new, {report.grown:,} grown, {report.changed:,} changed"
+    there = "all new" if report.added == len(conversations) else new
     note(
         f"{store}: read {len(conversations):,} conversations, {there}; embedded {report.messages:,} messages. "
         f"Next time, this is enough: turnlens {command} --store {store}"

@@ -42,6 +42,7 @@ _BESIDE_EXPORTED = {
 }
 # Files of saved models and unfinished runs.
 _MODEL_FILES = ("modules.json", "run.json")
+_STORE_FILE = "store.json"
 _LOOKED_AT = 1 << 16
 
 
@@ -91,7 +92,9 @@ def is_missing(path: str) -> bool:
 
 def no_conversations(path: str, is_folder: bool, could_be_text: bool = False) -> ConversationError:
     """The error for a path that stands for no file; in a list, the user may have meant it as a text."""
-    if is_folder:
+    if is_folder and _is_store(Path(path)):
+        problem = f"is a store; to read what it holds, write it: turnlens export {path} --output chats.jsonl"
+    elif is_folder:
         problem = f"the folder holds no conversations; expected {', '.join(ENDINGS)} files in it"
     elif glob.has_magic(path):
         problem = "no file matches; in a shell, quotes around it keep the shell from changing it"
@@ -139,7 +142,7 @@ def _files_of(path: Path, format: str) -> list[Path]:
     if path.is_dir():
         inside = (file for file in path.rglob("*") if not any(p.startswith(".") for p in file.relative_to(path).parts))
         files = sorted(f for f in inside if f.is_file() and Source(f).ending in ENDINGS)
-        return _sources(without_models(files, path), format)
+        return _sources(_without_written(files, path), format)
     if path.is_file():
         return [path]
     if path.exists():  # a pipe that nobody writes to would be waited for without end
@@ -181,16 +184,20 @@ def without_sidecars(files: list[Path]) -> list[Path]:
     return kept or files
 
 
-def without_models(files: list[Path], folder: Path) -> list[Path]:
-    """Leave out files inside saved models and unfinished runs of turnlens, anywhere below a folder."""
-    holds_model = {f.parent for f in files if f.name in _MODEL_FILES}
+def _is_store(folder: Path) -> bool:
+    return (folder / _STORE_FILE).is_file() and any(folder.glob("*/conversations.lance"))
+
+
+def _without_written(files: list[Path], folder: Path) -> list[Path]:
+    """Leave out files inside models, unfinished runs and stores of turnlens, anywhere below a folder."""
+    written = {f.parent for f in files if f.name in _MODEL_FILES or (f.name == _STORE_FILE and _is_store(f.parent))}
     kept = []
     for file in files:
         inside = [parent for parent in file.parents if parent.is_relative_to(folder)]
-        if holds_model.isdisjoint(inside):
+        if written.isdisjoint(inside):
             kept.append(file)
         else:
-            logging.getLogger("turnlens").info("passed over %s: part of a model or of an unfinished run", file)
+            logging.getLogger("turnlens").info("passed over %s: part of a model, an unfinished run or a store", file)
     return kept
 
 
