@@ -43,6 +43,11 @@ def test_only_automatic_replies_are_boilerplate_as_a_whole() -> None:
     assert found == ["", AUTOMATIC, "", ""] * 20
 
 
+def test_usual_answers_are_not_automatic_replies() -> None:
+    asked_back = [[text, "Gern, welche Nummer hat sie?", "12", AUTOMATIC] for text in ASKED[:5]]
+    assert not any(struck(*([text, AUTOMATIC] for text in ASKED[5:]), *asked_back))
+
+
 def test_texts_without_what_is_struck_and_without_placeholders() -> None:
     assert without("a b c d", ((0, 2), (4, 6))) == "b d"
     assert without_placeholders("call [PHONE] or XXXX-1234, __num__ days, [email]").count("\ufffc") == 4

@@ -98,6 +98,7 @@ _LEAST_SHARE = 0.01  # of the conversations, that must have a sentence
 _ALONE = 0.25  # as often as beside other text, at most, it may be a whole message
 _SHORTEST = 10  # letters of a sentence: what is shorter is a courtesy at most
 _AUTOMATIC = 12  # words of an automatic reply, at least
+_FIRST = 0.9  # of the times that it is said; usual answers, which say what was asked, are often the first reply, too
 _SENTENCE = re.compile(r"[^\n]+?(?:[.!?…。！？]+(?=\s|$)|\s[-–—|]+(?=\s)|(?=\n)|$)|\n")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _QUOTE = re.compile(r"(?:^[^\n]*:[ \t]*\n)?(?:^[ \t]*>[^\n]*(?:\n|$))+|^--[ \t]*\n[\s\S]*", re.MULTILINE)
@@ -144,7 +145,7 @@ def find_boilerplate(
     automatic = {
         place
         for place, talks in whole.items()
-        if len(talks) >= least and len(place[1].split()) >= _AUTOMATIC and first[place] >= MOST * len(talks)
+        if len(talks) >= least and len(place[1].split()) >= _AUTOMATIC and first[place] >= _FIRST * len(talks)
     }
     is_automatic = [
         (speaker, " ".join(key for _, _, key in own if key)) in automatic for own, (_, speaker) in zip(pieces, places)
