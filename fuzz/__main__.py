@@ -1,7 +1,5 @@
 """``python -m fuzz``: every target in turn, for some minutes in all."""
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import logging

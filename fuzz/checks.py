@@ -1,7 +1,5 @@
 """Properties of every input: each check returns, or raises what is a finding."""
 
-from __future__ import annotations
-
 import json
 import signal
 import tempfile

@@ -1,7 +1,5 @@
 """Filters of any depth, and what must hold of them: refused with their place, or answered soon by the right rows."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 import tempfile

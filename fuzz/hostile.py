@@ -1,7 +1,5 @@
 """Damage: to bytes, to values of JSON, and to the columns of tables."""
 
-from __future__ import annotations
-
 import copy
 import io
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Bodies of requests to the service, and what must hold of its answers."""
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """The targets: for each, inputs that resemble what is meant, and the check that they must pass."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

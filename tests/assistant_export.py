@@ -1,7 +1,5 @@
 """An export of Langfuse: sessions with an assistant, each asking for one thing, of which some fail."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

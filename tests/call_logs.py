@@ -3,8 +3,6 @@
 The assistant thinks and calls a tool before it answers, so the second request repeats all of the first and its answer.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

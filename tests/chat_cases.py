@@ -1,7 +1,5 @@
 """Conversations and chat files that several test files need."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

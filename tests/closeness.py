@@ -1,7 +1,5 @@
 """The distance allowed between vectors computed in two ways."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fixtures of all tests, in each process that runs some: what they import takes seconds."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,7 +1,5 @@
 """Helpers of the tests of source formats: reading, writing, and dialogues that several files need."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A cache of conversations of its own for each test of a room that reads files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import datasets

@@ -1,7 +1,5 @@
 """Messages in layouts of other libraries, which files, stores, encoders and the service all read alike."""
 
-from __future__ import annotations
-
 from typing import Any
 
 LAYOUTS: list[dict[str, Any]] = [

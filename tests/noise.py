@@ -1,7 +1,5 @@
 """Vectors that are moved a little, each batch in its own way: what passes with them does not depend on a processor."""
 
-from __future__ import annotations
-
 import functools
 import zlib
 from collections.abc import Callable

@@ -4,8 +4,6 @@
 together, to see that every layout is detected among all others, and each by the test of its format.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Conversations and encoders made for the tasks on sequences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """A tiny, randomly initialised encoder, built once and loaded from disk like any other."""
 
-from __future__ import annotations
-
 import gc
 import os
 from collections.abc import Callable, Iterator

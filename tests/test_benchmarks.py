@@ -1,7 +1,5 @@
 """Every script of ``benchmarks/`` runs: with ``--quick``, in seconds, on generated conversations."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable, Iterator

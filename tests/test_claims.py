@@ -1,7 +1,5 @@
 """What the pages promise has a test."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

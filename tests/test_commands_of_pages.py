@@ -5,8 +5,6 @@ training takes one step. A block below `<!-- not run: … -->` is only parsed, a
 all other pages but the log's, most of which take hours, are parsed; their methods, rows, tasks and settings exist.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import shlex

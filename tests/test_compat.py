@@ -1,7 +1,5 @@
 """One test for each undocumented name that turnlens leans on: it fails with what moved and the file to mend."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys

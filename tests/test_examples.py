@@ -1,7 +1,5 @@
 """The notebooks of ``examples/`` run, and are kept without outputs."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

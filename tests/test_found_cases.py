@@ -1,7 +1,5 @@
 """Faults that fuzzing has found stay mended, and the fuzzing itself runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The pages are what they seem: tables have headers, and what they promise to list is all there."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator

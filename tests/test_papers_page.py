@@ -1,7 +1,5 @@
 """Names on the pages of the papers exist: Python names, methods, rows and studies of tables, tasks, commands."""
 
-from __future__ import annotations
-
 import pkgutil
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Names of the documentation exist, and the public face of the package is what its stub says."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect

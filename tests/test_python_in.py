@@ -1,7 +1,5 @@
 """Every public function that takes conversations takes them however a program holds them."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import json

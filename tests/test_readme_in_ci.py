@@ -1,7 +1,5 @@
 """CI does what the README says, as it stands there."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The Docker image installs what `constraints.txt` names, and each file of it is known by its hash."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

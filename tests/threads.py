@@ -1,7 +1,5 @@
 """The number of threads of torch, for tests to which it matters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """A tiny, randomly initialised encoder on disk, like any other; the scripts of `fuzz/` and `benchmarks/` use it too."""
 
-from __future__ import annotations
-
 import string
 from collections.abc import Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ In its first trace a retriever is asked before the model; in the second the mode
 is made of the question and of what was retrieved, and a call that rewrites the question is in it, too.
 """
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from typing import Any

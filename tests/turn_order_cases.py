@@ -1,7 +1,5 @@
 """Cases of the tests of CCL and C3L: embeddings text by text, and one literal batch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import count
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ Imports take a script longer than its quick run does. Reads lines of a script, i
 prints and its arguments, separated by tabs; prints the status that each ends with.
 """
 
-from __future__ import annotations
-
 import os
 import runpy
 import sys

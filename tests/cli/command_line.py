@@ -1,7 +1,5 @@
 """Running commands as a user would."""
 
-from __future__ import annotations
-
 from typer.testing import CliRunner, Result
 
 from turnlens.cli.main import app

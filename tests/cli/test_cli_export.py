@@ -1,7 +1,5 @@
 """Exports of a store to other tools: everything, a sample, or requests with their groups."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

@@ -1,7 +1,5 @@
 """The first minute with one's own export."""
 
-from __future__ import annotations
-
 import io
 import json
 import shlex

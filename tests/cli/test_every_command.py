@@ -3,8 +3,6 @@
 CI runs this in three environments: the plain installation, the README's and one with every extra.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """A package of somebody else adds to turnlens; the one in ``examples/`` adds a method and a task."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -1,7 +1,5 @@
 """Imports before a command needs them, which take seconds: nothing heavy where nothing is embedded."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Each command that `turnlens inspect` suggests does what it says: it is taken from the output and run."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

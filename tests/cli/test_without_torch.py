@@ -1,7 +1,5 @@
 """The plain installation does the main job: where torch cannot be imported, every command but training works."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -3,8 +3,6 @@
 All values are invented by a seeded generator, and check digits are computed with python-stdnum.
 """
 
-from __future__ import annotations
-
 import random
 import string
 from functools import cache

@@ -1,7 +1,5 @@
 """The table of personal data in messages, and how much of it redaction finds: run this file to see both."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections import Counter

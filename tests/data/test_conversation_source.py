@@ -1,7 +1,5 @@
 """Conversations that a program holds are read as files of the same layout are."""
 
-from __future__ import annotations
-
 import copy
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Reading conversations: ids, labels, files and the cache."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Converting any format to chat JSONL."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import logging

@@ -1,7 +1,5 @@
 """Cleaning and splitting data sets of conversations."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import datasets

@@ -1,7 +1,5 @@
 """Distinct utterances and which labels they keep."""
 
-from __future__ import annotations
-
 import pytest
 from datasets import Dataset
 

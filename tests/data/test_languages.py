@@ -1,7 +1,5 @@
 """Words and languages of texts."""
 
-from __future__ import annotations
-
 import pytest
 
 from turnlens.data.languages import advice, language_of, languages_of, shares, tokenize

@@ -1,7 +1,5 @@
 """Redaction of messages of many countries, and its figures in the documentation."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Personal data becomes placeholders, and nothing keeps it."""
 
-from __future__ import annotations
-
 import json
 from copy import copy
 from pathlib import Path

@@ -1,7 +1,5 @@
 """When messages were said: kept by every layout that says it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

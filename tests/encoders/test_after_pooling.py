@@ -1,7 +1,5 @@
 """A projection that an encoder has learned, in all the ways in which it embeds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 
 from closeness import assert_same_vectors

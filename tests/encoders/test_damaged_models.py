@@ -1,7 +1,5 @@
 """Damaged encoders are refused with one sentence, whoever loads them; intact ones load as they always did."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

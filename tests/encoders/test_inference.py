@@ -1,7 +1,5 @@
 """Vectors are those of stock ``encode``, whatever modules an encoder has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

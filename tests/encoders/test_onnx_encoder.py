@@ -1,7 +1,5 @@
 """Encoders without torch give the vectors of those with it, and leave what they cannot compute to it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The four tasks on whole dialogues: hand arithmetic, the literal definition as a loop, blocks, and running by name."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tasks as evaluators of sentence-transformers: in its own trainer, and their figures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

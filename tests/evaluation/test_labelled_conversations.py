@@ -1,7 +1,5 @@
 """Labels of whole dialogues: which rows count, which are left out, and what is refused; and embedding them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Metrics by hand arithmetic, ties against every ordering of the tied items, and the bootstrap against theory."""
 
-from __future__ import annotations
-
 import warnings
 from itertools import permutations, product
 

@@ -1,7 +1,5 @@
 """The row-wise metrics against those of single queries and of scikit-learn, with ties and negative scores."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score

@@ -1,7 +1,5 @@
 """The retrieval task: the released format, the builder with candidates worked out by hand, and the scores."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tasks by name, on files, folders and data sets."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Exports that come as zip files."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from pathlib import Path

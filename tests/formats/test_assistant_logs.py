@@ -1,7 +1,5 @@
 """Chats and sessions that assistants keep, and the released logs of some."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Bad rows and damaged files, stopped at or skipped."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import logging

@@ -1,7 +1,5 @@
 """Requests to language models with their responses."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

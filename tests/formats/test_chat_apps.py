@@ -1,7 +1,5 @@
 """Chats of Discord and Telegram."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Chat rows and ShareGPT, as JSONL, JSON, Parquet and text."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

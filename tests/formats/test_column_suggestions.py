@@ -1,7 +1,5 @@
 """Suggestions for files of unknown layout."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

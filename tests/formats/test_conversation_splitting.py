@@ -1,7 +1,5 @@
 """One long chat, split by its times."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Values of another type, wherever they stand, end in a sentence; any text comes back from a mailbox."""
 
-from __future__ import annotations
-
 import copy
 import json
 import mailbox

@@ -1,7 +1,5 @@
 """Logs that somebody's own code writes: a line for each call, with what was asked and answered in plain columns."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import Any

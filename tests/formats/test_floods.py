@@ -1,7 +1,5 @@
 """Text made to keep a pattern busy: these end soon, where work that grew with the square would take minutes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from format_cases import read, write

@@ -1,7 +1,5 @@
 """Detecting the format of a file, and what is said where its layout is another."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

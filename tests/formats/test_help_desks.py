@@ -1,7 +1,5 @@
 """Intercom conversations and Zendesk tickets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

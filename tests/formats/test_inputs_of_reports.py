@@ -1,7 +1,5 @@
 """Inputs written anew after public reports of users of other tools; each names the report. All texts are invented."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

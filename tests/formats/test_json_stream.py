@@ -1,7 +1,5 @@
 """JSON that is read one value at a time, whatever the size of its chunks."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

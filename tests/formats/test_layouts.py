@@ -1,7 +1,5 @@
 """Every layout is detected among all others and read, whatever its encoding or packing."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Lines, cells and values of JSON that are larger than may be taken into memory."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

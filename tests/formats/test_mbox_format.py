@@ -1,7 +1,5 @@
 """Mailboxes."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tables and records whose columns the user names."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

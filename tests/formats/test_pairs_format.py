@@ -1,7 +1,5 @@
 """Prompts and completions, instructions and outputs, questions and answers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Logs as products really publish them, written again after the names and nesting that were found in the wild."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

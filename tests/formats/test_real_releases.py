@@ -1,7 +1,5 @@
 """The real releases, where they are at hand."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -4,8 +4,6 @@ Each case is a file, or several of a folder, and the speakers and texts that are
 folder ``cases`` beside ``$TURNLENS_DATA`` holds further ones.
 """
 
-from __future__ import annotations
-
 import os
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Any text that a product writes by its own rules comes back as it was, whatever looks like a boundary inside it."""
 
-from __future__ import annotations
-
 import csv
 import io
 import tempfile

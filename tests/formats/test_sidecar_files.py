@@ -1,7 +1,5 @@
 """Files beside conversations in folders."""
 
-from __future__ import annotations
-
 import json
 import logging
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Slack exports."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Traces of an assistant."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Transcribed speech: Whisper, subtitles, and transcripts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

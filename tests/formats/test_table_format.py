@@ -1,7 +1,5 @@
 """Tables with one message a row."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

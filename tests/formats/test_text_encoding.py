@@ -1,7 +1,5 @@
 """Text in other encodings than UTF-8."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Text in a field that is not read does not go unnoticed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

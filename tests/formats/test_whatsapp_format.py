@@ -1,7 +1,5 @@
 """WhatsApp chats of several regions."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 

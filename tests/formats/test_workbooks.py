@@ -1,7 +1,5 @@
 """Excel workbooks."""
 
-from __future__ import annotations
-
 import gzip
 import zipfile
 from collections.abc import Iterable

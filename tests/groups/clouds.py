@@ -1,7 +1,5 @@
 """Vectors in clouds, with texts that say which."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from turnlens._utils.vectors import unit_vectors

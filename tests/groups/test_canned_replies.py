@@ -1,7 +1,5 @@
 """Texts that a role says again and again."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer

@@ -1,7 +1,5 @@
 """Counts of the page, by their formulas: flows, paths, and what tells conversations with a label from others."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Reports made up from random numbers, in the format of `write_report`, for tests of the page alone."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The pictures of the documentation: `python -m tests.page.screenshots docs/images/explorer`."""
 
-from __future__ import annotations
-
 import io
 import random
 import shutil

@@ -1,7 +1,5 @@
 """The result of `make demo` in this checkout: its files, and its page in a browser."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

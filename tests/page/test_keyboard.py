@@ -1,7 +1,5 @@
 """The page by keyboard alone, in a real browser: what applies when, and where the focus is afterwards."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

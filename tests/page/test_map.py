@@ -1,7 +1,5 @@
 """The map in a real browser."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.page.conftest import Show, Watch, wait_until

@@ -1,7 +1,5 @@
 """The page in a real browser, opened as files."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

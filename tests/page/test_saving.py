@@ -1,7 +1,5 @@
 """Files that the page saves, in a real browser."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

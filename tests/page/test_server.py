@@ -1,7 +1,5 @@
 """The page with its server: what it can do more, and whom it refuses."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import threading

@@ -3,8 +3,6 @@
 Of whole losses (`DialogueCSELoss`, `C3LLoss`) and of the encoder, which the pages name too, other tests do so.
 """
 
-from __future__ import annotations
-
 import pkgutil
 import re
 from itertools import combinations, product

@@ -1,7 +1,5 @@
 """Windows and samples as the rows of a data set."""
 
-from __future__ import annotations
-
 from datasets import Dataset
 
 from turnlens.papers.pieces import PieceCollator, cut_samples, cut_windows

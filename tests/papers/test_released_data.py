@@ -1,7 +1,5 @@
 """The released evaluation sets of DialogueCSE, where they are at hand."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Conversations about one subject each, whose texts all differ."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

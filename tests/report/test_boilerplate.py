@@ -1,7 +1,5 @@
 """Boilerplate in messages."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from turnlens.groups.phrases import without_placeholders

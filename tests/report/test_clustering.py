@@ -1,7 +1,5 @@
 """Groups in Python: of a store, of its folder and of conversations."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Repeated sentences that decide the answer."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from turnlens.report.boilerplate import Opening, decisive

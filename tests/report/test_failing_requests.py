@@ -1,7 +1,5 @@
 """The page *Logs of an assistant* tells which requests fail: its own code is run on an export in which three do."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The sentences that a report begins with."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The task intent-discovery: its formulas by hand, and groups of messages and of conversations against labels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

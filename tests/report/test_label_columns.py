@@ -1,7 +1,5 @@
 """Labels that measure something: how their numbers are written."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

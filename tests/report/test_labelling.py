@@ -1,7 +1,5 @@
 """Groups applied to other messages, their confidence, and groups that a user knows."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path

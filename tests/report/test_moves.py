@@ -1,7 +1,5 @@
 """Groups of messages by who says them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Reports of stores, the files they are written to, and a user's edits of their groups."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable

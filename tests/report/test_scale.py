@@ -1,7 +1,5 @@
 """Coarser and finer than the groups are: the order of joining them, and the parts of those that mix."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Who asks, and whose messages are grouped apart."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

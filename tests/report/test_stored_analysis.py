@@ -1,7 +1,5 @@
 """The analysis that a store keeps, and when it no longer holds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

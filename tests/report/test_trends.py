@@ -1,7 +1,5 @@
 """Growth over time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Unhappiness with answers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Vectors of what was said, without placeholders."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Cases for the tests of embedding corpora."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

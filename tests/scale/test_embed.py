@@ -1,7 +1,5 @@
 """Embedding in Python, into a table or a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

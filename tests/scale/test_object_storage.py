@@ -1,7 +1,5 @@
 """Corpora on S3: a server on this machine, which Ray's workers reach as they would reach the real one."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

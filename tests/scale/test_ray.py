@@ -1,7 +1,5 @@
 """The Ray engine, on a cluster of this machine that all tests here share: starting one takes seconds."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

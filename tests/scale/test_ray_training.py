@@ -1,7 +1,5 @@
 """Errors in the launcher on Ray Train; that it trains is tested in training/test_several_processes.py."""
 
-from __future__ import annotations
-
 import logging
 import signal
 from collections.abc import Callable, Iterator

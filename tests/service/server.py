@@ -1,7 +1,5 @@
 """The real server, on a free port of this machine, in a thread."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Connections that say little, by uvicorn's protocol without a network: time is what the test says."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

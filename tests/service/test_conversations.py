@@ -1,7 +1,5 @@
 """The real server with real stores."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Iterator

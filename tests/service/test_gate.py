@@ -1,7 +1,5 @@
 """The gate before every route and mount: sizes, values and depth of bodies, whatever they are sent to."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Clients that mean harm, and the ordinary ones beside them. Deadlines are generous: nothing here measures time."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The code of docs/service.md works as it stands, where the package that it is for is installed."""
 
-from __future__ import annotations
-
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread

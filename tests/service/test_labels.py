@@ -1,7 +1,5 @@
 """`POST /v1/label` with the groups of a store."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every route that takes messages takes them in the layouts that files may have."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`/mcp`, with the client of the official SDK: every tool, keys, scopes and what is refused."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Pages in a browser: the start, the documentation, and the schemas behind it."""
 
-from __future__ import annotations
-
 import re
 
 from httpx2 import Client

@@ -1,7 +1,5 @@
 """Requests while the model is busy: its forward pass is stopped by a gate, so that nothing depends on time."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """Stores that are built once in a run; each test gets a copy of its own."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

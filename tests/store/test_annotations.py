@@ -1,7 +1,5 @@
 """Labels that people give to conversations of a store, which stay when the source is indexed again."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A store takes the messages that files may hold, and says at once what it cannot take."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

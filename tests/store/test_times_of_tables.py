@@ -1,7 +1,5 @@
 """When something was said, from the file that says it to the filter that asks for it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

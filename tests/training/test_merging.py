@@ -1,7 +1,5 @@
 """Merging models that were trained from the same encoder."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Settings that a method refuses, each with the text of its error."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Training as people run it on several processes: torchrun and Ray Train, here two processes over gloo."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

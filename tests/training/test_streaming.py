@@ -1,7 +1,5 @@
 """Training on a stream part by part: the recipe of docs/scale.md#training-in-several-processes, as it stands there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

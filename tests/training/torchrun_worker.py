@@ -3,8 +3,6 @@
 Run by torchrun: LOG, the batch at which the second process kills itself (0 for none), and the arguments of turnlens.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

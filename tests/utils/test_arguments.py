@@ -1,7 +1,5 @@
 """No call takes a single text for a list of its letters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

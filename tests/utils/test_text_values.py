@@ -1,7 +1,5 @@
 """Values written as text."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """The corpus baselines are tried on, and what they have to beat."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Whole dialogues from what embeds utterances."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from datasets import Dataset

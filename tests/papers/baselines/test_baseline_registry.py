@@ -1,7 +1,5 @@
 """Baselines by name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """ConveRT from scratch: what it learns, what its network does with padding, order and distance."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Pooling, adaptation, whitening and the flow on top of an encoder."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np

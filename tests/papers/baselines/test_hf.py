@@ -1,7 +1,5 @@
 """One adapter for encoders and encoder–decoders, against a literal forward of each text on its own."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ A tiny random encoder does not become better at retrieval within a second. It be
 what training itself is tested by is what it is for: the loss falls, and embeddings spread out.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """The baselines without a transformer: word vectors, Doc2Vec, LDA, TF-IDF, BM25."""
 
-from __future__ import annotations
-
 import gzip
 import pickle
 from functools import partial

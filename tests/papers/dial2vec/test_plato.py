@@ -1,7 +1,5 @@
 """A synthetic PLATO checkpoint, with the names and shapes of the authors', against a literal forward pass."""
 
-from __future__ import annotations
-
 import string
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """DialogueCSE as published: negatives of the corpus, samples as units, Eq. 7 read literally, n turns in all."""
 
-from __future__ import annotations
-
 import math
 import random
 

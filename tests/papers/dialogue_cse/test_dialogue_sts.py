@@ -1,7 +1,5 @@
 """D-STS: the released format and Spearman's correlation of cosines."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Proposals of pairs for annotation."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The papers' figures: numbers that follow from one another in the tables do so here, too, which finds slips."""
 
-from __future__ import annotations
-
 import pytest
 
 from turnlens.evaluation import TASKS

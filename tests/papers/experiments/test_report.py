@@ -1,7 +1,5 @@
 """The report of small handwritten results."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

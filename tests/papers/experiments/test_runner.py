@@ -1,7 +1,5 @@
 """Runs of suites on little of the sample corpus."""
 
-from __future__ import annotations
-
 import json
 import signal
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Every test of the room reads into a cache of its own."""
 
-from __future__ import annotations
-
 from fresh_cache import own_cache
 
 __all__ = ["own_cache"]

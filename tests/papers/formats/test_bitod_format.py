@@ -1,7 +1,5 @@
 """BiToD."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

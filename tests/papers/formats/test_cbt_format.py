@@ -1,7 +1,5 @@
 """The Children's Book Test."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """DailyDialog."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from format_cases import read, turns, write

@@ -1,7 +1,5 @@
 """The files released with dial2vec."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

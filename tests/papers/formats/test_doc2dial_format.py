@@ -1,7 +1,5 @@
 """Doc2Dial and MultiDoc2Dial."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

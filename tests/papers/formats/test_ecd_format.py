@@ -1,7 +1,5 @@
 """The E-commerce Dialogue Corpus."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The Jing Dong Dialogue Corpus, sessions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

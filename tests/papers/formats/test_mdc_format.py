@@ -1,7 +1,5 @@
 """The Microsoft Dialogue Challenge."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """MultiWOZ 2.0, 2.1 and 2.2."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """PersonaChat and ConvAI2."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

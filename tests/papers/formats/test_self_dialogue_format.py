@@ -1,7 +1,5 @@
 """The self-dialogue corpus."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Schema-Guided Dialogue."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

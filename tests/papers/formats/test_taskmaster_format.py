@@ -1,7 +1,5 @@
 """Taskmaster."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Next utterance: literal pair averaging, ties, who is asked and compared, and what an encoder serves."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from itertools import combinations

@@ -1,7 +1,5 @@
 """The tasks on sequences by name: in Python, on the command line, and drawn."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

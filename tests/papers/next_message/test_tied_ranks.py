@@ -1,7 +1,5 @@
 """Ranks of a true item: figures as averages over all orders of tied items and over all draws of candidates."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Additivity: hand arithmetic, and the literal sums over random utterances and pairs."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 import torch
 from sentence_transformers.sentence_transformer.modules import Normalize

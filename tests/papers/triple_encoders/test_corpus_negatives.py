@@ -1,7 +1,5 @@
 """Random negatives of CCL and C3L from the corpus: what is paired with what, and when it is drawn anew."""
 
-from __future__ import annotations
-
 import pytest
 from datasets import Dataset
 

@@ -1,7 +1,5 @@
 """A checkpoint as the authors of the triple-encoders publish it, tokens without prompts, scored by their protocol."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 

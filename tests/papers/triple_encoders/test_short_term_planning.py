@@ -1,7 +1,5 @@
 """Short-term planning: the literal formula, ties, candidates drawn or given, and data that is too short."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Any

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from turnlens.papers.triple_encoders.collator import C3L_COLUMNS, CCL_COLUMNS, TurnOrderCollator

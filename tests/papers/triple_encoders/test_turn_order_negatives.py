@@ -1,7 +1,5 @@
 """Random negatives of CCL and C3L: what they cost is bounded, and those of the corpus take the place of the batch's."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

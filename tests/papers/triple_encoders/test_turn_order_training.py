@@ -1,7 +1,5 @@
 """Training CCL and C3L from raw conversations to a saved model."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Two processes over gloo compute the loss and the gradients of one process with the joined batch."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
