@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from test_reported_cases import _claude, _discord, _meta, _rich, _section, _slack, said
+from test_reported_cases import Talks, _claude, _discord, _meta, _rich, _section, _slack, said
 
 from format_cases import write
 
-Talks = list[list[tuple[str, str]]]
 _NODE = {"author": {"role": "assistant"}, "content": {"content_type": "text", "parts": ["Yes."]}}
 
 
@@ -45,259 +44,225 @@ def _sharegpt(*turns: tuple[str, Any], **more: Any) -> list[dict[str, Any]]:
 _TIMES = "00:01.000 --> 00:02.000"
 _GRUSS = "Grüße aus Köln, schöne Tage"
 
-# report, name of the file, content, and what is in it
-REPORTS: list[tuple[str, str, Any, Talks]] = [
-    # text in a newer or second field
-    (
-        "anthropics/claude-plugins-official#1411",
-        "d.json",
-        _slack(text="", attachments=[{"text": "disk is full"}]),
-        [[("app", "disk is full")]],
-    ),
-    (
-        "open-cli-collective/slack-chat-api#142",
-        "d.json",
-        _slack(
-            text="",
-            blocks=_rich(
-                {"type": "rich_text_quote", "elements": [{"type": "text", "text": "why?"}]},
-                {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": "a b"}]},
-                _section("so"),
+# name of the file -> reports, content, and what is in it
+REPORTS: dict[str, list[tuple[str, Any, Talks]]] = {
+    "d.json": [
+        (
+            "anthropics/claude-plugins-official#1411",
+            _slack(text="", attachments=[{"text": "disk is full"}]),
+            ["app: disk is full"],
+        ),
+        (
+            "open-cli-collective/slack-chat-api#142",
+            _slack(
+                text="",
+                blocks=_rich(
+                    {"type": "rich_text_quote", "elements": [{"type": "text", "text": "why?"}]},
+                    {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": "a b"}]},
+                    _section("so"),
+                ),
             ),
+            ["app: why?\na b\nso"],
         ),
-        [[("app", "why?\na b\nso")]],
-    ),
-    (
-        "Tyrrrz/DiscordChatExporter#165",
-        "d.json",
-        _discord(embeds=[{"fields": [{"name": "disk", "value": "is full"}]}]),
-        [[("ann", "disk\nis full")]],
-    ),
-    (
-        "Tyrrrz/DiscordChatExporter#527",
-        "d.json",
-        _discord(embeds=[{"title": "Build failed", "description": ""}]),
-        [[("ann", "Build failed")]],
-    ),
-    (
-        "pigpagnet/save-telegram-chat-history#10",
-        "result.json",
-        _telegram(photo="a.jpg", text="This is a lynx."),
-        [[("Ann", "This is a lynx.")]],
-    ),
-    (
-        "MasterScrat/Chatistics#61",
-        "result.json",
-        _telegram(text=["see ", {"type": "bold", "text": "page two"}]),
-        [[("Ann", "see page two")]],
-    ),
-    (
-        "daugaard47/ChatGPT_Conversations_To_Markdown#6",
-        "conversations.json",
-        _tree(
-            _plain("why?", role="user"),
-            {"content_type": "thoughts", "thoughts": [{"summary": "s", "content": "t"}]},
-            {"content_type": "reasoning_recap", "content": "Thought for 7 seconds"},
-            _plain("So."),
+        (
+            "Tyrrrz/DiscordChatExporter#165",
+            _discord(embeds=[{"fields": [{"name": "disk", "value": "is full"}]}]),
+            ["ann: disk\nis full"],
         ),
-        [[("user", "why?"), ("assistant", ""), ("assistant", ""), ("assistant", "So.")]],
-    ),
-    (
-        "elizaOS/eliza#12007",
-        "conversations.json",
-        _tree(
-            _plain("code?", role="user"),
-            {"content_type": "code", "language": "python", "text": "print(1)"},
-            _plain("Ok."),
+        (
+            "Tyrrrz/DiscordChatExporter#527",
+            _discord(embeds=[{"title": "Build failed", "description": ""}]),
+            ["ann: Build failed"],
         ),
-        [[("user", "code?"), ("assistant", "print(1)"), ("assistant", "Ok.")]],
-    ),
-    (
-        "NVIDIA-NeMo/Automodel#2375",
-        "s.json",
-        [{"conversations": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes"}]}],
-        [[("user", "hi"), ("assistant", "yes")]],
-    ),
-    (
-        "ai-dynamo/aiperf#798",
-        "s.json",
-        _sharegpt(("human", "a"), ("gpt", "b"), ("human", "c"), ("gpt", "d")),
-        [[("user", "a"), ("assistant", "b"), ("user", "c"), ("assistant", "d")]],
-    ),
-    (
-        "Tencent/AngelSlim#345",
-        "s.json",
-        _sharegpt(("human", "a"), ("gpt", "b"), system="be kind"),
-        [[("user", "a"), ("assistant", "b")]],
-    ),
-    # bytes and characters
-    ("martinrusev/imbox#169", "in.mbox", _mail('"utf-8  euao6y"', _GRUSS.encode()), [[("a@example.org", _GRUSS)]]),
-    ("martinrusev/imbox#177", "in.mbox", _mail('""', _GRUSS.encode("cp1252")), [[("a@example.org", _GRUSS)]]),
-    ("nodemailer/mailparser#167", "in.mbox", _mail("%CHARSET", _GRUSS.encode()), [[("a@example.org", _GRUSS)]]),
-    (
-        "coddingtonbear/django-mailbox#34",
-        "in.mbox",
-        _mail("_iso-2022-jp$esc", b"plain text"),
-        [[("a@example.org", "plain text")]],
-    ),
-    (
-        "modoboa/modoboa#944",
-        "in.mbox",
-        _mail("windows-874", "สวัสดีครับ".encode("cp874")),
-        [[("a@example.org", "สวัสดีครับ")]],
-    ),
-    ("ReDASers/PhishBench#138", "in.mbox", _mail('"', _GRUSS.encode()), [[("a@example.org", _GRUSS)]]),
-    ("meh/ruby-mbox#15", "in.mbox", _mail("iso-8859-1", _GRUSS.encode("latin-1")), [[("a@example.org", _GRUSS)]]),
-    (
-        "Belphemur/vue-json-csv#43",
-        "t.csv",
-        "\ufeffsep=;\r\nconversation_id;role;content\r\n1;user;čau\r\n".encode(),
-        [[("user", "čau")]],
-    ),
-    (
-        "javiertelioz/angular2-csv#10",
-        "t.csv",
-        "\ufeffconversation_id\trole\tcontent\n1\tuser\tčau\n".encode("utf-16"),
-        [[("user", "čau")]],
-    ),
-    (
-        "OpenCTI-Platform/connectors#7365",
-        "t.csv",
-        "\ufeffconversation_id,role,content\n1,user,مرحبا بكم\n".encode(),
-        [[("user", "مرحبا بكم")]],
-    ),
-    (
-        "getodk/central#752",
-        "t.csv",
-        f'conversation_id,role,content\n1,user,"{_GRUSS}"\n'.encode("cp1252"),
-        [[("user", _GRUSS)]],
-    ),
-    # separators and boundaries
-    (
-        "Pustur/whatsapp-chat-parser#248",
-        "c.txt",
-        "1/4/23, 7:02\u202fPM - Ann: hi\n1/14/23, 2:51\u202fAM - Ben: yes\n",
-        [[("Ann", "hi"), ("Ben", "yes")]],
-    ),
-    (
-        "Pustur/whatsapp-chat-parser#224",
-        "c.txt",
-        "20/6/2017 8:28 p.\u00a0m. - Ann: hi\n20/6/2017 8:29 p.\u00a0m. - Ben: yes\n",
-        [[("Ann", "hi"), ("Ben", "yes")]],
-    ),
-    (
-        "joweich/chat-miner#42",
-        "c.txt",
-        "[31/12/23, 21:05:59] Ann: hi\n\u200e[31/12/23, 21:06:00] Ben: yes\n",
-        [[("Ann", "hi"), ("Ben", "yes")]],
-    ),
-    (
-        "BryceStevenWilley/visioning_texts#24",
-        "c.txt",
-        "[31/12/2019, 2:14:40 a.m.] Ann: hi\n[31/12/2019, 2:15:40 p.m.] Ben: yes\n",
-        [[("Ann", "hi"), ("Ben", "yes")]],
-    ),
-    (
-        "lucasrodes/whatstk#139",
-        "c.txt",
-        "[12/27/20, 18:51:14] ~ Ann: hi\n[7/18/21, 18:34:07] Ben - French: yes\n",
-        [[("Ann", "hi"), ("Ben - French", "yes")]],
-    ),
-    (
-        "gesiscss/WhatsR#32",
-        "c.txt",
-        "[01-29-2018, 23:33:00] Ann: hi\n[01-29-2018, 23:45:01] Ben: yes\n",
-        [[("Ann", "hi"), ("Ben", "yes")]],
-    ),
-    (
-        "glut23/webvtt-py#46",
-        "a.vtt",
-        f"WEBVTT\n\n{_TIMES} line:79% align:center\n\nthe bridge\nwas open\n",
-        [[("speaker", "the bridge\nwas open")]],
-    ),
-    ("glut23/webvtt-py#2", "a.vtt", "WEBVTT\n\n01:11.913 --> 01:13.346\nhi\n", [[("speaker", "hi")]]),
-    ("glut23/webvtt-py#49", "a.vtt", f"\ufeffWEBVTT\n\n{_TIMES}\nthe last one", [[("speaker", "the last one")]]),
-    ("w3c/webvtt#224", "a.vtt", f"WEBVTT\n{_TIMES}\n\nTest it\n", [[("speaker", "Test it")]]),
-    ("osk/node-webvtt#16", "a.vtt", f"WEBVTT\n\n{_TIMES}\n\n\n00:03.000 --> 00:04.000\nyes\n", [[("speaker", "yes")]]),
-    (
-        "gr8b/zabbix-module-sqlexplorer#18",
-        "t.csv",
-        'conversation_id,role,content\r\n1,user,"a\r\n\r\nb"\r\n',
-        [[("user", "a\r\n\r\nb")]],
-    ),
-    # one bad or accompanying element
-    (
-        "hfaran/slack-export-viewer#186",
-        "d.json",
-        [*_slack(text="", files=[{"name": "a.pdf"}]), *_slack(text="hi")],
-        [[("app", ""), ("app", "hi")]],
-    ),
-    (
-        "rusq/slackdump#222",
-        "d.json",
-        [{"type": "message", "subtype": "bot_message", "text": "hi", "ts": "1700000000.1"}],
-        [[("slack", "hi")]],
-    ),
-    (
-        "ha0xin/chatgpt-multimodal-exporter#8",
-        "conversations.json",
-        _tree(_plain("a", role="user"), _plain("b"), current="gone"),
-        [[("user", "a"), ("assistant", "b")]],
-    ),
-    (
-        "vana-com/personal-server#18",
-        "conversations.json",
-        [
-            {
-                "title": "old",
-                "create_time": 1,
-                "mapping": {
-                    "r": {"id": "r", "parent": None, "message": None},
-                    "a": {"id": "a", "parent": "r", "message": _NODE},
-                },
-            }
-        ],
-        [[("assistant", "Yes.")]],
-    ),
-    (
-        "Nwflower/dsh-chat-import#62",
-        "conversations.json",
-        [{"title": "deleted", "conversation_id": "x"}, *_tree(_plain("a", role="user"), _plain("b"))],
-        [[("user", "a"), ("assistant", "b")]],
-    ),
-    (
-        "yetanotherchris/openwebui-importer#17",
-        "conversations.json",
-        [*_claude("one"), {"uuid": "l", "chat_messages": []}],
-        [[("user", "one")]],
-    ),
-    (
-        "comet-ml/opik#3580",
-        "c.json",
-        [
-            {
-                "messages": [
-                    {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "a.png"}}]},
-                    {"role": "assistant", "content": "A cat."},
-                ]
-            }
-        ],
-        [[("user", ""), ("assistant", "A cat.")]],
-    ),
-    (
-        "mlomb/chat-analytics#11",
-        "d.json",
-        _discord(stickers=[{"id": "1", "name": "Hello", "format": "Lottie"}]),
-        [[("ann", "")]],
-    ),
-    ("mlomb/chat-analytics#62", "d.json", _discord(), [[("ann", "")]]),
-    ("miscord/miscord#68", "message_1.json", _meta(("A", "hi"), ("B", "")), [[("B", ""), ("A", "hi")]]),
-]
+        (
+            "hfaran/slack-export-viewer#186",
+            [*_slack(text="", files=[{"name": "a.pdf"}]), *_slack(text="hi")],
+            ["app:  | app: hi"],
+        ),
+        (
+            "rusq/slackdump#222",
+            [{"type": "message", "subtype": "bot_message", "text": "hi", "ts": "1700000000.1"}],
+            ["slack: hi"],
+        ),
+        ("mlomb/chat-analytics#11", _discord(stickers=[{"id": "1", "name": "Hello", "format": "Lottie"}]), ["ann: "]),
+        ("mlomb/chat-analytics#62", _discord(), ["ann: "]),
+    ],
+    "result.json": [
+        (
+            "pigpagnet/save-telegram-chat-history#10",
+            _telegram(photo="a.jpg", text="This is a lynx."),
+            ["Ann: This is a lynx."],
+        ),
+        (
+            "MasterScrat/Chatistics#61",
+            _telegram(text=["see ", {"type": "bold", "text": "page two"}]),
+            ["Ann: see page two"],
+        ),
+    ],
+    "conversations.json": [
+        (
+            "daugaard47/ChatGPT_Conversations_To_Markdown#6",
+            _tree(
+                _plain("why?", role="user"),
+                {"content_type": "thoughts", "thoughts": [{"summary": "s", "content": "t"}]},
+                {"content_type": "reasoning_recap", "content": "Thought for 7 seconds"},
+                _plain("So."),
+            ),
+            ["user: why? | assistant:  | assistant:  | assistant: So."],
+        ),
+        (
+            "elizaOS/eliza#12007",
+            _tree(
+                _plain("code?", role="user"),
+                {"content_type": "code", "language": "python", "text": "print(1)"},
+                _plain("Ok."),
+            ),
+            ["user: code? | assistant: print(1) | assistant: Ok."],
+        ),
+        (
+            "ha0xin/chatgpt-multimodal-exporter#8",
+            _tree(_plain("a", role="user"), _plain("b"), current="gone"),
+            ["user: a | assistant: b"],
+        ),
+        (
+            "vana-com/personal-server#18",
+            [
+                {
+                    "title": "old",
+                    "create_time": 1,
+                    "mapping": {
+                        "r": {"id": "r", "parent": None, "message": None},
+                        "a": {"id": "a", "parent": "r", "message": _NODE},
+                    },
+                }
+            ],
+            ["assistant: Yes."],
+        ),
+        (
+            "Nwflower/dsh-chat-import#62",
+            [{"title": "deleted", "conversation_id": "x"}, *_tree(_plain("a", role="user"), _plain("b"))],
+            ["user: a | assistant: b"],
+        ),
+        ("yetanotherchris/openwebui-importer#17", [*_claude("one"), {"uuid": "l", "chat_messages": []}], ["user: one"]),
+    ],
+    "s.json": [
+        (
+            "NVIDIA-NeMo/Automodel#2375",
+            [{"conversations": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes"}]}],
+            ["user: hi | assistant: yes"],
+        ),
+        (
+            "ai-dynamo/aiperf#798",
+            _sharegpt(("human", "a"), ("gpt", "b"), ("human", "c"), ("gpt", "d")),
+            ["user: a | assistant: b | user: c | assistant: d"],
+        ),
+        (
+            "Tencent/AngelSlim#345",
+            _sharegpt(("human", "a"), ("gpt", "b"), system="be kind"),
+            ["user: a | assistant: b"],
+        ),
+    ],
+    "in.mbox": [
+        ("martinrusev/imbox#169", _mail('"utf-8  euao6y"', _GRUSS.encode()), [f"a@example.org: {_GRUSS}"]),
+        ("martinrusev/imbox#177", _mail('""', _GRUSS.encode("cp1252")), [f"a@example.org: {_GRUSS}"]),
+        ("nodemailer/mailparser#167", _mail("%CHARSET", _GRUSS.encode()), [f"a@example.org: {_GRUSS}"]),
+        ("coddingtonbear/django-mailbox#34", _mail("_iso-2022-jp$esc", b"plain text"), ["a@example.org: plain text"]),
+        ("modoboa/modoboa#944", _mail("windows-874", "สวัสดีครับ".encode("cp874")), ["a@example.org: สวัสดีครับ"]),
+        ("ReDASers/PhishBench#138", _mail('"', _GRUSS.encode()), [f"a@example.org: {_GRUSS}"]),
+        ("meh/ruby-mbox#15", _mail("iso-8859-1", _GRUSS.encode("latin-1")), [f"a@example.org: {_GRUSS}"]),
+    ],
+    "t.csv": [
+        (
+            "Belphemur/vue-json-csv#43",
+            "\ufeffsep=;\r\nconversation_id;role;content\r\n1;user;čau\r\n".encode(),
+            ["user: čau"],
+        ),
+        (
+            "javiertelioz/angular2-csv#10",
+            "\ufeffconversation_id\trole\tcontent\n1\tuser\tčau\n".encode("utf-16"),
+            ["user: čau"],
+        ),
+        (
+            "OpenCTI-Platform/connectors#7365",
+            "\ufeffconversation_id,role,content\n1,user,مرحبا بكم\n".encode(),
+            ["user: مرحبا بكم"],
+        ),
+        (
+            "getodk/central#752",
+            f'conversation_id,role,content\n1,user,"{_GRUSS}"\n'.encode("cp1252"),
+            [f"user: {_GRUSS}"],
+        ),
+        (
+            "gr8b/zabbix-module-sqlexplorer#18",
+            'conversation_id,role,content\r\n1,user,"a\r\n\r\nb"\r\n',
+            ["user: a\r\n\r\nb"],
+        ),
+    ],
+    "c.txt": [
+        (
+            "Pustur/whatsapp-chat-parser#248",
+            "1/4/23, 7:02\u202fPM - Ann: hi\n1/14/23, 2:51\u202fAM - Ben: yes\n",
+            ["Ann: hi | Ben: yes"],
+        ),
+        (
+            "Pustur/whatsapp-chat-parser#224",
+            "20/6/2017 8:28 p.\u00a0m. - Ann: hi\n20/6/2017 8:29 p.\u00a0m. - Ben: yes\n",
+            ["Ann: hi | Ben: yes"],
+        ),
+        (
+            "joweich/chat-miner#42",
+            "[31/12/23, 21:05:59] Ann: hi\n\u200e[31/12/23, 21:06:00] Ben: yes\n",
+            ["Ann: hi | Ben: yes"],
+        ),
+        (
+            "BryceStevenWilley/visioning_texts#24",
+            "[31/12/2019, 2:14:40 a.m.] Ann: hi\n[31/12/2019, 2:15:40 p.m.] Ben: yes\n",
+            ["Ann: hi | Ben: yes"],
+        ),
+        (
+            "lucasrodes/whatstk#139",
+            "[12/27/20, 18:51:14] ~ Ann: hi\n[7/18/21, 18:34:07] Ben - French: yes\n",
+            ["Ann: hi | Ben - French: yes"],
+        ),
+        (
+            "gesiscss/WhatsR#32",
+            "[01-29-2018, 23:33:00] Ann: hi\n[01-29-2018, 23:45:01] Ben: yes\n",
+            ["Ann: hi | Ben: yes"],
+        ),
+    ],
+    "a.vtt": [
+        (
+            "glut23/webvtt-py#46",
+            f"WEBVTT\n\n{_TIMES} line:79% align:center\n\nthe bridge\nwas open\n",
+            ["speaker: the bridge\nwas open"],
+        ),
+        ("glut23/webvtt-py#2", "WEBVTT\n\n01:11.913 --> 01:13.346\nhi\n", ["speaker: hi"]),
+        ("glut23/webvtt-py#49", f"\ufeffWEBVTT\n\n{_TIMES}\nthe last one", ["speaker: the last one"]),
+        ("w3c/webvtt#224", f"WEBVTT\n{_TIMES}\n\nTest it\n", ["speaker: Test it"]),
+        ("osk/node-webvtt#16", f"WEBVTT\n\n{_TIMES}\n\n\n00:03.000 --> 00:04.000\nyes\n", ["speaker: yes"]),
+    ],
+    "c.json": [
+        (
+            "comet-ml/opik#3580",
+            [
+                {
+                    "messages": [
+                        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "a.png"}}]},
+                        {"role": "assistant", "content": "A cat."},
+                    ]
+                }
+            ],
+            ["user:  | assistant: A cat."],
+        )
+    ],
+    "message_1.json": [("miscord/miscord#68", _meta(("A", "hi"), ("B", "")), ["B:  | A: hi"])],
+}
 
 
 def test_inputs_of_reports_are_read_whole(tmp_path: Path) -> None:
     wrong = []
-    for number, (report, name, content, expected) in enumerate(REPORTS):
+    cases = [(name, *case) for name, some in REPORTS.items() for case in some]
+    for number, (name, report, content, expected) in enumerate(cases):
         path = write(tmp_path / str(number) / name, content)
         try:
             found: Any = said(path)

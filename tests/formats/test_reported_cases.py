@@ -15,11 +15,12 @@ from format_cases import read, write
 from turnlens.data.conversations import iterate_conversations
 from turnlens.formats.detection import UnknownLayout
 
-Talks = list[list[tuple[str, str]]]
+Talks = list[str]
 
 
 def said(path: Path) -> Talks:
-    return [[(message["role"], message["content"]) for message in row["messages"]] for row in read(path)]
+    """Each conversation as ``speaker: text | speaker: text``."""
+    return [" | ".join(f"{said['role']}: {said['content']}" for said in row["messages"]) for row in read(path)]
 
 
 def _slack(**message: Any) -> list[dict[str, Any]]:
@@ -86,35 +87,31 @@ _UNANSWERED = {"o": {"id": "o", "content": "", "done": True}}
 # name of the file, content, and what is in it
 CASES: list[tuple[str, Any, Talks]] = [
     # text in a newer or second field
-    (
-        "d.json",
-        _slack(text="", blocks=[{"type": "header", "text": {"text": "Down"}}]),
-        [[("app", "Down")]],
-    ),
-    ("d.json", _slack(text="", blocks=_rich(_section("it ", "broke"))), [[("app", "it broke")]]),
+    ("d.json", _slack(text="", blocks=[{"type": "header", "text": {"text": "Down"}}]), ["app: Down"]),
+    ("d.json", _slack(text="", blocks=_rich(_section("it ", "broke"))), ["app: it broke"]),
     (
         "d.json",
         _slack(blocks=_rich({"type": "rich_text_list", "elements": [_section("one"), _section("two")]})),
-        [[("app", "one\ntwo")]],
+        ["app: one\ntwo"],
     ),
     (
         "d.json",
         _slack(text="", blocks=[{"type": "section", "fields": [{"text": "Name"}, {"text": "Kim"}]}]),
-        [[("app", "Name\nKim")]],
+        ["app: Name\nKim"],
     ),
     (
         "d.json",
         _slack(text="", attachments=[{"pretext": "Alert", "fields": [{"title": "disk", "value": "full"}]}]),
-        [[("app", "Alert\ndisk\nfull")]],
+        ["app: Alert\ndisk\nfull"],
     ),
-    ("d.json", _slack(text="own", blocks=_rich(_section("other"))), [[("app", "own")]]),
-    ("d.json", _discord(forwardedMessage={"content": "restart it"}), [[("ann", "restart it")]]),
-    ("d.json", _discord(embeds=[{"title": "CI", "description": "build failed"}]), [[("ann", "build failed")]]),
-    ("conversations.json", _claude("", ("", _PASTE)), [[("user", _PASTE)]]),
-    ("conversations.json", _claude("please", ("paste.txt", _PASTE)), [[("user", f"please\n\n{_PASTE}")]]),
-    ("conversations.json", _claude("please", ("plan.pdf", "chapter 1")), [[("user", "please")]]),
+    ("d.json", _slack(text="own", blocks=_rich(_section("other"))), ["app: own"]),
+    ("d.json", _discord(forwardedMessage={"content": "restart it"}), ["ann: restart it"]),
+    ("d.json", _discord(embeds=[{"title": "CI", "description": "build failed"}]), ["ann: build failed"]),
+    ("conversations.json", _claude("", ("", _PASTE)), [f"user: {_PASTE}"]),
+    ("conversations.json", _claude("please", ("paste.txt", _PASTE)), [f"user: please\n\n{_PASTE}"]),
+    ("conversations.json", _claude("please", ("plan.pdf", "chapter 1")), ["user: please"]),
     *(
-        ("trace.json", _gemini(contents), [[("user", "Where is it?"), ("assistant", "Here.")]])
+        ("trace.json", _gemini(contents), ["user: Where is it? | assistant: Here."])
         for contents in (
             "Where is it?",
             ["Where is it?"],
@@ -125,7 +122,7 @@ CASES: list[tuple[str, Any, Talks]] = [
     ),
     # bytes and characters
     *(
-        ("in.mbox", _mail(encoding, name, text), [[("a@example.org", text)]])
+        ("in.mbox", _mail(encoding, name, text), [f"a@example.org: {text}"])
         for encoding, name, text in (
             ("iso-8859-8", "iso-8859-8-i", "שלום לכולם"),
             ("cp850", "cp-850", "Grüße aus Köln"),
@@ -136,37 +133,37 @@ CASES: list[tuple[str, Any, Talks]] = [
             ("cp1252", "us-ascii", "Grüße aus Köln, schöne Tage"),
         )
     ),
-    ("message_1.json", _meta(("Zo\u00c3\u00ab", "ok \u00f0\u009f\u0091\u008d")), [[("Zoë", "ok 👍")]]),
-    ("message_1.json", _meta(("Zoë", "Ã bientôt — déjà"), ("B", "é")), [[("B", "é"), ("Zoë", "Ã bientôt — déjà")]]),
-    ("c.jsonl", '{"messages": [{"role": "user", "content": "hi \\ud83d"}]}\n', [[("user", "hi �")]]),
-    ("conversations.json", _chatgpt("Shut. \ue200cite\ue202turn0search1\ue201 Ask."), [[("assistant", "Shut. Ask.")]]),
-    ("conversations.json", _chatgpt('At \ue200entity\ue202["city","Oslo"]\ue201!'), [[("assistant", "At Oslo!")]]),
-    ("conversations.json", _chatgpt("\ue203Open\ue204 \ue200filecite\ue202f1\ue201."), [[("assistant", "Open.")]]),
+    ("message_1.json", _meta(("Zo\u00c3\u00ab", "ok \u00f0\u009f\u0091\u008d")), ["Zoë: ok 👍"]),
+    ("message_1.json", _meta(("Zoë", "Ã bientôt — déjà"), ("B", "é")), ["B: é | Zoë: Ã bientôt — déjà"]),
+    ("c.jsonl", '{"messages": [{"role": "user", "content": "hi \\ud83d"}]}\n', ["user: hi �"]),
+    ("conversations.json", _chatgpt("Shut. \ue200cite\ue202turn0search1\ue201 Ask."), ["assistant: Shut. Ask."]),
+    ("conversations.json", _chatgpt('At \ue200entity\ue202["city","Oslo"]\ue201!'), ["assistant: At Oslo!"]),
+    ("conversations.json", _chatgpt("\ue203Open\ue204 \ue200filecite\ue202f1\ue201."), ["assistant: Open."]),
     # separators and boundaries
-    ("t.csv", "sep=;\nconversation_id;role;content\n1;user;a, b\n", [[("user", "a, b")]]),
-    ("t.csv", '"sep=|"\r\nconversation_id|role|content\r\n1|user|a;b,c\r\n', [[("user", "a;b,c")]]),
-    ("t.csv", "\ufeffsep=,\nconversation_id,role,content\n1,user,a\n", [[("user", "a")]]),
-    ("in.mbox", f"{_ENVELOPE.format(1)}{_LEEDS}\n\n{_ENVELOPE.format(2)}Yes\n", [[("Ann", _LEEDS)], [("Ann", "Yes")]]),
-    ("in.mbox", f"{_ENVELOPE.format(1)}>From here\n", [[("Ann", "From here")]]),
+    ("t.csv", "sep=;\nconversation_id;role;content\n1;user;a, b\n", ["user: a, b"]),
+    ("t.csv", '"sep=|"\r\nconversation_id|role|content\r\n1|user|a;b,c\r\n', ["user: a;b,c"]),
+    ("t.csv", "\ufeffsep=,\nconversation_id,role,content\n1,user,a\n", ["user: a"]),
+    ("in.mbox", f"{_ENVELOPE.format(1)}{_LEEDS}\n\n{_ENVELOPE.format(2)}Yes\n", [f"Ann: {_LEEDS}", "Ann: Yes"]),
+    ("in.mbox", f"{_ENVELOPE.format(1)}>From here\n", ["Ann: From here"]),
     (
         "a.vtt",
         "WEBVTT\n\n00:01.000 --> 00:02.000\n\nhello\n\n00:03.000 --> 00:04.000\n\n\n2\n00:05.000 --> 00:06.000\nyes\n",
-        [[("speaker", "hello"), ("speaker", "yes")]],
+        ["speaker: hello | speaker: yes"],
     ),
     (
         "a.vtt",
         "WEBVTT\n\n00:01.000 --> 00:02.000\none<00:01.500><c> two</c>\n\n00:02.000 --> 00:02.010\none two\n \n\n"
         "00:02.010 --> 00:04.000\none two\nthree\n\n00:04.000 --> 00:05.000\nthree\none two\n",
-        [[("speaker", "one two"), ("speaker", "three"), ("speaker", "one two")]],
+        ["speaker: one two | speaker: three | speaker: one two"],
     ),
     (
         "a.vtt",
         "WEBVTT\n\n00:01.000 --> 00:02.000\n<v A>yes\n\n00:02.000 --> 00:03.000\n<v B>yes\n",
-        [[("A", "yes"), ("B", "yes")]],
+        ["A: yes | B: yes"],
     ),
     # one bad or accompanying element
     *(
-        ("chats.json", [_webui(current, **more)], [[("user", "mount it?"), ("assistant", "so")]])
+        ("chats.json", [_webui(current, **more)], ["user: mount it? | assistant: so"])
         for current, more in (
             ("o", _UNANSWERED),
             ("o", {"o": {"id": "o", "parentId": "gone", "content": ""}}),
@@ -174,7 +171,7 @@ CASES: list[tuple[str, Any, Talks]] = [
             ("gone", {"s": None}),
         )
     ),
-    ("chats.json", [_webui("e", e={"parentId": None, "role": "user", "content": "anew"})], [[("user", "anew")]]),
+    ("chats.json", [_webui("e", e={"parentId": None, "role": "user", "content": "anew"})], ["user: anew"]),
 ]
 
 
@@ -204,47 +201,35 @@ def test_what_lies_beside_parts_of_an_export_is_passed_over(tmp_path: Path) -> N
         for path in (tmp_path / "export").iterdir():
             packed.write(path, path.name)
     for path in (tmp_path / "export", tmp_path / "export.zip"):
-        assert said(path) == [[("assistant", "part 0")], [("assistant", "part 1")]]
+        assert said(path) == ["assistant: part 0", "assistant: part 1"]
 
 
 # name, and what is in it, in order
 SHARED: dict[str, Talks] = {
     "chatgpt-citations.json": [
-        [("user", "Is the museum open on Monday?"), ("assistant", "It is closed on Mondays. See City Museum.")]
+        "user: Is the museum open on Monday? | assistant: It is closed on Mondays. See City Museum."
     ],
     "claude-paste.json": [
-        [
-            ("user", "Please check whether this invoice total of 120 euros is right"),
-            ("assistant", "The total is right."),
-        ],
-        [("user", "How do I cancel my train ticket?")],
+        "user: Please check whether this invoice total of 120 euros is right | assistant: The total is right.",
+        "user: How do I cancel my train ticket?",
     ],
-    "csv-sep-line.csv": [[("user", "hello"), ("agent", "hi")]],
-    "discord-forwarded.json": [
-        [("ann", "look at this"), ("ann", "the server is down, restart it please"), ("ben", "restarted")]
-    ],
-    "langfuse-gemini-string.json": [[("user", "Where is my parcel?"), ("assistant", "It arrives tomorrow.")]],
+    "csv-sep-line.csv": ["user: hello | agent: hi"],
+    "discord-forwarded.json": ["ann: look at this | ann: the server is down, restart it please | ben: restarted"],
+    "langfuse-gemini-string.json": ["user: Where is my parcel? | assistant: It arrives tomorrow."],
     "lone-surrogate.jsonl": [
-        [("user", "great service �"), ("assistant", "thanks")],
-        [("user", "where is my order"), ("assistant", "on its way 🚚")],
+        "user: great service � | assistant: thanks",
+        "user: where is my order | assistant: on its way 🚚",
     ],
-    "mbox-from-in-body.mbox": [[("Ann", "Hello,\n\nFrom the shop in Leeds I bought a kettle, it is broken.")]],
-    "mbox-hebrew.mbox": [[("דנה", "שלום, איפה ההזמנה שלי?")]],
+    "mbox-from-in-body.mbox": ["Ann: Hello,\n\nFrom the shop in Leeds I bought a kettle, it is broken."],
+    "mbox-hebrew.mbox": ["דנה: שלום, איפה ההזמנה שלי?"],
     "messenger-mojibake.json": [
-        [
-            ("Zoë Novak", "Dobrý den, kde je moje objednávka 😠"),
-            ("Zoë Novak", ""),
-            ("Shop Prag", "Děkujeme, peníze jsou na cestě 👍"),
-        ]
+        "Zoë Novak: Dobrý den, kde je moje objednávka 😠 | Zoë Novak:  | Shop Prag: Děkujeme, peníze jsou na cestě 👍"
     ],
-    "open-webui-orphan.json": [[("user", "mount NFS?"), ("assistant", "mount -t nfs")], [("user", "hi")]],
-    "slack-text-in-blocks": [[("IT form", "My laptop does not start")]],
-    "telegram-left-chats.json": [
-        [("user9", "is the shop open?"), ("Shop", "Yes, see https://shop.example @ann")],
-        [("Zed", "bye")],
-    ],
-    "vtt-blank-after-timing.vtt": [[("Ben", "the invoice is wrong"), ("Anna", "Which one?")]],
-    "vtt-rollup.vtt": [[("speaker", "my router"), ("speaker", "is dead")]],
+    "open-webui-orphan.json": ["user: mount NFS? | assistant: mount -t nfs", "user: hi"],
+    "slack-text-in-blocks": ["IT form: My laptop does not start"],
+    "telegram-left-chats.json": ["user9: is the shop open? | Shop: Yes, see https://shop.example @ann", "Zed: bye"],
+    "vtt-blank-after-timing.vtt": ["Ben: the invoice is wrong | Anna: Which one?"],
+    "vtt-rollup.vtt": ["speaker: my router | speaker: is dead"],
 }
 
 
