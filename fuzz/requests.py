@@ -32,15 +32,6 @@ _BODIES: dict[str, tuple[str, Any]] = {
 }
 
 
-@st.composite
-def bodies(draw: st.DrawFn) -> tuple[str, bytes]:
-    """A route, and a body that resembles what it takes."""
-    name, (_, body) = draw(st.sampled_from(sorted(_BODIES.items())))
-    if draw(st.booleans()):
-        return name, json.dumps(draw(changed_value(body))).encode("utf-8", "replace")
-    return name, draw(damaged_bytes(json.dumps(body).encode()))
-
-
 _MANY = (
     *('"k{}": 0', "[]", "{{}}", '""', "0", '"a, b"', "null", "[[]]", '{{"role": "u"}}'),
     '{{"role": "user", "content": "a"}}',
@@ -53,9 +44,13 @@ _FIELDS = ("input", "messages", "documents", "candidates", "conversations", "que
 
 
 @st.composite
-def many_values(draw: st.DrawFn) -> tuple[str, bytes]:
-    """A route, and a body of one part very many times: more than are served, about as many, or some."""
+def bodies(draw: st.DrawFn) -> tuple[str, bytes]:
+    """A route, and a body that resembles what it takes or has one part very many times: up to more than are served."""
     name, (_, body) = draw(st.sampled_from(sorted(_BODIES.items())))
+    if draw(st.booleans()):
+        return name, json.dumps(draw(changed_value(body))).encode("utf-8", "replace")
+    if draw(st.booleans()):
+        return name, draw(damaged_bytes(json.dumps(body).encode()))
     part, count = draw(st.sampled_from(_MANY)), draw(st.sampled_from((2, 100, 3_000, 60_000, 130_000, 260_000)))
     inner = ", ".join(part.format(number) for number in range(count))
     opened, closed = draw(st.sampled_from(("[]", "{}", ("[[", "]]"), ("", ""), ("[", ""))))
