@@ -49,6 +49,19 @@ REFUSED: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"adaptation": {"mask_probability": 1.0}}, "mask_probability"),
         ({"adaptation": {"max_predictions": 0}}, "max_predictions"),
     ],
+    "ccl": [
+        ({"window": 1}, "window must be at least 2 utterances, got 1"),
+        ({"negatives": "some"}, "negatives must be"),
+        ({"negatives": 0}, "negatives must be"),
+        ({"token_learning_rate": 0}, "token_learning_rate must be a positive number"),
+        ({"weight_decay": -1}, "weight_decay must be"),
+    ],
+    "c3l": [
+        ({"window": 2}, "window must be at least 3 utterances"),
+        ({"positives": "both"}, "'triple' or 'bi', got 'both'"),
+        ({"negatives": "all"}, "negatives must be"),
+        ({"nli_pairs": 0}, "nli_pairs must be a positive number"),
+    ],
     "dial2vec": [({"window": -1}, "window"), ({"temperature": 0.0}, "temperature")],
     "single-vector": [
         ({"context": "multi"}, "'joined' or 'averaged', got 'multi'"),

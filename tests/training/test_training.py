@@ -389,11 +389,6 @@ def test_too_few_conversations_are_an_error(fit, corpus) -> None:
         fit("dialogue-cse", data=corpus.select([0]))
 
 
-def test_unknown_method_lists_the_known(fit) -> None:
-    with pytest.raises(ValueError, match="expected one of complete"):
-        fit("dialog-cse")
-
-
 def test_another_pooling_becomes_the_mean(fit, tiny_encoder_path) -> None:
     from sentence_transformers.sentence_transformer.modules import Pooling
 

@@ -162,16 +162,3 @@ def test_training_steps_move_the_encoder_and_lower_the_loss(
     with_views(tiny_encoder, "c3l")
     features = features_of(tiny_encoder, conversations, window=4)
     check_learning(C3LLoss(tiny_encoder, C3LSettings(window=4, negatives="batch")), features)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"window": 2}, "window must be at least 3 utterances"),
-        ({"positives": "both"}, "'triple' or 'bi', got 'both'"),
-        ({"negatives": "all"}, "negatives must be"),
-    ],
-)
-def test_bad_settings_are_errors(settings, message) -> None:
-    with pytest.raises(ValueError, match=message):
-        C3LSettings(**settings)

@@ -138,10 +138,3 @@ def test_views_of_the_other_loss_are_noticed(tiny_encoder, with_views) -> None:
     with_views(tiny_encoder, "ccl")
     with pytest.raises(ValueError, match="C3LLoss needs the views of 'c3l', found those of 'ccl'; see add_views"):
         C3LLoss(tiny_encoder)
-
-
-def test_bad_settings_are_errors() -> None:
-    with pytest.raises(ValueError, match="window must be at least 2 utterances, got 1"):
-        CCLSettings(window=1)
-    with pytest.raises(ValueError, match="negatives must be"):
-        CCLSettings(negatives=0)
