@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,30 +15,10 @@ SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py") if path.name not in M
 pytestmark = pytest.mark.slow  # some minutes of processor time
 
 
-@pytest.fixture(scope="module")
-def run() -> Iterator[Callable[[str, Path], tuple[int, str]]]:
-    """Runs a script in a folder and gives the status that it ends with, and what it printed.
-
-    In a process of its own: studies change the library's functions, and benchmarks measure their memory.
-    """
-    command = [sys.executable, str(Path(__file__).with_name("warm_scripts.py"))]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
-        assert process.stdin
-        assert process.stdout
-
-        def ended(script: str, folder: Path) -> tuple[int, str]:
-            printed = folder / "printed.txt"
-            print(FOLDER / script, folder, printed, "--quick", sep="\t", file=process.stdin, flush=True)
-            return int(process.stdout.readline()), printed.read_text(encoding="utf-8")
-
-        yield ended
-        process.stdin.close()
-
-
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_runs(script: str, run: Callable[[str, Path], tuple[int, str]], tmp_path: Path) -> None:
-    status, printed = run(script, tmp_path)
-    assert status == 0, printed
-    assert printed.strip()
-    if printed.startswith("skipped: "):
-        pytest.skip(printed.strip())
+def test_runs(script: str, tmp_path: Path) -> None:
+    command = [sys.executable, str(FOLDER / script), "--quick"]
+    done = subprocess.run(command, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == 0 and (done.stdout + done.stderr).strip(), done.stdout + done.stderr
+    if done.stdout.startswith("skipped: "):
+        pytest.skip(done.stdout.strip())
