@@ -63,6 +63,7 @@ REFUSED: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"nli_pairs": 0}, "nli_pairs must be a positive number"),
     ],
     "dial2vec": [({"window": -1}, "window"), ({"temperature": 0.0}, "temperature")],
+    "siamese": [({"context": "both"}, "'single' or 'multi'")],
     "single-vector": [
         ({"context": "multi"}, "'joined' or 'averaged', got 'multi'"),
         ({"temperature": 0}, "temperature must be a positive number"),
