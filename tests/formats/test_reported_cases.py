@@ -1,8 +1,7 @@
 """Inputs of kinds that users of other tools reported as read wrongly; all are invented.
 
 Each case is a file, or several of a folder, and the speakers and texts that are in it. `CASES` are always there, and
-`REPORTS`, which name the public report; the
-folder ``cases`` beside ``$TURNLENS_DATA`` holds further ones."""
+`REPORTS`, which name the public report; the folder ``cases`` beside ``$TURNLENS_DATA`` holds further ones."""
 
 import os
 import zipfile

@@ -211,8 +211,6 @@ def _sidecar_content(file: Path) -> str | None:
 @cache
 def _known() -> dict[str, str]:
     """The sidecar files of all formats."""
-    from turnlens.formats import FORMATS  # here, since formats are made from what this package has
-
     known = dict(_SIDECARS)
     for format in FORMATS.usable(Format):
         known |= {pattern: f"{content} ({format.name})" for pattern, content in format.sidecars.items()}

@@ -137,9 +137,9 @@ def generate_candidates(
 
 
 @lru_cache(maxsize=8)
-def generator_digest(name: str, device: str | None = None) -> str:
+def generator_digest(name: str) -> str:
     """A hash of what determines a model's utterances besides the settings: its weights and how it writes a prompt."""
-    tokenizer, model = _load_generator(name, device)
+    tokenizer, model = _load_generator(name, None)
     template = json.dumps([tokenizer.chat_template, tokenizer.eos_token, tokenizer.get_vocab()], sort_keys=True)
     generation = model.generation_config.to_json_string()
     return hashlib.blake2b((weights_digest(model) + template + generation).encode(), digest_size=10).hexdigest()

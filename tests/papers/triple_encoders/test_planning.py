@@ -6,6 +6,7 @@ import torch
 from transformers import GPT2LMHeadModel
 
 from closeness import rounding
+from sequence_cases import cosine
 from turnlens.encoders.reply_model import ReplyModel
 from turnlens.papers.generation import generate_candidates
 from turnlens.papers.triple_encoders.planning import bi_plan_scores, rank, triple_plan_scores
@@ -17,10 +18,6 @@ CONTEXT = [
     {"role": "supervisor", "content": "yes"},
 ]
 CANDIDATES = ["a pizza", "cancel my flight", "a pizza"]
-
-
-def cosine(left: np.ndarray, right: np.ndarray) -> float:
-    return float(left @ right / np.linalg.norm(left) / np.linalg.norm(right))
 
 
 def literal_triple(before1: np.ndarray, candidate: np.ndarray, goal: np.ndarray) -> float:

@@ -6,6 +6,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from closeness import assert_same_vectors, rounding
+from sequence_cases import cosine
 from turnlens.encoders.reply_model import ReplyModel
 from turnlens.encoders.reply_scores import bi_query, inner_products
 from turnlens.papers.triple_encoders import scores as module
@@ -25,10 +26,6 @@ TURNS = [
 @pytest.fixture
 def triple(tiny_encoder, with_views) -> ReplyModel:
     return ReplyModel(with_views(tiny_encoder, "c3l"))
-
-
-def cosine(left: np.ndarray, right: np.ndarray) -> float:
-    return float(left @ right / np.linalg.norm(left) / np.linalg.norm(right))
 
 
 def literal_average(before1: np.ndarray, before2: np.ndarray, candidate: np.ndarray, rows: range) -> float:
