@@ -33,9 +33,9 @@ demo: $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(VENV)/.installed-train)
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -rs -m "not slow" $(TESTS)
 
-# Those that start processes, train from end to end, or need a browser, Ray, notebooks or benchmarks.
+# Those that start processes, train from end to end, or need a browser, Ray, notebooks or benchmarks. They often wait, so three at a time.
 test-slow: $(INSTALLED)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -rs -m slow $(TESTS)
+	$(BIN)/python -m pytest -n 3 --dist worksteal -rs -m slow $(TESTS)
 
 test-all: test test-slow
 

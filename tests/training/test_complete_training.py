@@ -120,6 +120,7 @@ def choose(before_choice: tuple[TrainingState, SelectInterpolation], monkeypatch
     return choose
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("best", range(4))
 def test_the_best_shares_on_held_out_conversations_win(
     best: int, before_choice: tuple[TrainingState, SelectInterpolation], choose: Choose

@@ -20,6 +20,7 @@ def corpus() -> Dataset:
     return turnlens.sample_conversations(24, seed=1).select_columns(["id", "messages"])
 
 
+@pytest.mark.slow
 def test_the_model_is_a_stock_one(tiny_encoder, corpus, tmp_path: Path) -> None:
     before = {name: weight.clone() for name, weight in tiny_encoder.state_dict().items()}
     trained = turnlens.train(corpus, method=RECIPE, encoder=tiny_encoder, output=tmp_path / "model")
@@ -28,6 +29,7 @@ def test_the_model_is_a_stock_one(tiny_encoder, corpus, tmp_path: Path) -> None:
     assert_same_vectors(stock.encode(["my card"]), trained.encode_messages(["my card"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("context", ["joined", "both"])
 def test_messages_alone_come_to_be_alike_as_in_context(context: Literal["joined", "both"], tiny_encoder) -> None:
     """Two texts that only their conversations tell apart from the others."""

@@ -16,9 +16,8 @@ from turnlens.training.train import train
 SHORT = {"batch_size": 4, "max_steps": 2, "max_length": 32, "frozen_layers": 0, "learning_rate": 1e-3}
 
 
-@pytest.mark.parametrize(
-    "recipe", [DialogueCSE, *(pytest.param(kind, marks=pytest.mark.slow) for kind in (SingleVector, CCL, Dial2vec))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", [DialogueCSE, SingleVector, CCL, Dial2vec])
 def test_the_weights_are_the_same_to_the_last_bit(recipe, tiny_encoder_path) -> None:
     corpus = turnlens.sample_conversations(12, seed=1).select_columns(["id", "messages"])
     kept = train(corpus, method=recipe(**SHORT), encoder=tiny_encoder_path)

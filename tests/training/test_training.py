@@ -98,9 +98,8 @@ def power_cut() -> None:
     raise RuntimeError("power cut")
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name == "single-vector" else pytest.mark.slow) for name in RECIPES]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RECIPES)
 def test_a_resumed_run_gives_the_same_weights(fit, name: str, tiny_encoder_path, tmp_path, monkeypatch) -> None:
     recipe = RECIPES[name]
     whole = fit(recipe, "whole")
@@ -168,6 +167,7 @@ def test_resuming_after_the_last_step_takes_no_step(fit, tmp_path, monkeypatch) 
         assert (tmp_path / "cut" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["dialogue-cse", "reply-head"])
 def test_two_runs_to_one_output_do_not_mix(fit, method: str, tmp_path) -> None:
     recipe = get_recipe(method, settings={"max_steps": 1, "batch_size": 4})
@@ -234,6 +234,7 @@ def test_the_seed_decides_the_weights(fit) -> None:
     assert not all(torch.equal(first[key], other[key]) for key in first)
 
 
+@pytest.mark.slow
 def test_interpolated_weights_lie_between_start_and_trained(fit, usual, tiny_encoder_path) -> None:
     start = weights(SentenceTransformer(str(tiny_encoder_path), device="cpu"))
     part = weights(fit(short(interpolation=0.25)))
@@ -245,6 +246,7 @@ def test_interpolated_weights_lie_between_start_and_trained(fit, usual, tiny_enc
         DialogueCSE(interpolation=0)
 
 
+@pytest.mark.slow
 def test_snapshots_are_models_on_the_way(fit, tmp_path) -> None:
     last = fit(short(snapshots=3), "model")
     kept = sorted((tmp_path / "model.snapshots").iterdir())
@@ -269,6 +271,7 @@ def test_bfloat16_is_refused_where_it_is_slow(fit, tmp_path, monkeypatch) -> Non
     assert runs_in_bf16(DialogueCSE(bf16=True))
 
 
+@pytest.mark.slow
 def test_bfloat16_changes_little(fit, usual) -> None:
     full, half = usual, weights(fit(short(bf16="forced")))
     assert not short().bf16 and not all(torch.equal(full[key], half[key]) for key in full)
@@ -277,6 +280,7 @@ def test_bfloat16_changes_little(fit, usual) -> None:
     assert distance.mean() < 1e-4
 
 
+@pytest.mark.slow
 def test_bfloat16_training_on_processors_unfuses_attention(fit, tiny_encoder, tmp_path) -> None:
     fused = attention_of(tiny_encoder.transformers_model)
     seen = []
@@ -363,6 +367,7 @@ def test_an_unfinished_run_is_neither_lost_nor_mixed_up(fit, corpus, tmp_path, m
     assert list((tmp_path / "model.run" / "training").glob("checkpoint-*"))
 
 
+@pytest.mark.slow
 def test_earlier_snapshots_are_not_mixed_with_new_ones(fit, tmp_path) -> None:
     fit(short(max_steps=2, snapshots=1), "model")
     (tmp_path / "model").rename(tmp_path / "elsewhere")

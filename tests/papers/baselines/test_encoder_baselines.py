@@ -39,6 +39,7 @@ def test_pooling_is_that_of_the_encoder_itself(tiny_encoder: SentenceTransformer
     assert_same_vectors(vectors, tiny_encoder.encode(texts))
 
 
+@pytest.mark.slow
 def test_encoders_beat_random(word_encoder: SentenceTransformer, corpus: Dataset, beats_random) -> None:
     mean, cls = PooledEncoder(word_encoder), PooledEncoder(word_encoder, "cls")
     for baseline in (mean, cls, Whitening(mean), Flow(mean), Concatenation(mean, mean)):
@@ -83,6 +84,7 @@ def test_whitening_is_the_papers_formula(corpus: Dataset) -> None:
     assert np.abs(found) == pytest.approx(np.abs(literal), abs=1e-4)  # the sign of a direction is free
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dim", [pytest.param(16, marks=pytest.mark.slow), 13])
 def test_the_flow_raises_the_likelihood(corpus: Dataset, dim: int) -> None:
     flow = Flow(Fixed(dim=dim, rank=13), epochs=12).fit(corpus)

@@ -34,6 +34,7 @@ def test_the_loss_falls_and_embeddings_spread_out(tiny_encoder: SentenceTransfor
     assert model.trained is not None and model.trained.max_seq_length == tiny_encoder.max_seq_length
 
 
+@pytest.mark.slow
 def test_beats_random_and_is_settled_by_its_seed(
     word_encoder: SentenceTransformer, corpus: Dataset, beats_random
 ) -> None:

@@ -91,6 +91,7 @@ def test_a_model_of_the_users_choice_is_a_row(run: Run, tiny_encoder_path: Path)
         run(smaller("triple"), "hf:x")
 
 
+@pytest.mark.slow
 def test_finished_rows_and_models_are_kept(run: Run, tmp_path: Path) -> None:
     suite = smaller("dialoguecse")
     first = run(suite, "siamese-single", "word2vec")
