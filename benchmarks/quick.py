@@ -23,14 +23,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 from unittest import mock
 
-import datasets
-
 import turnlens
 from turnlens.data.conversation_files import write_chats
 from turnlens.encoders import folders, loading
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from tiny_encoder import save_random_encoder
 
 # Names of data sets, by the labels that their conversations have.
 _LABELS = {"sgd": "domains", "self_dialogue": "topic", "taskmaster4": None, "dailydialog": None}
@@ -39,6 +34,8 @@ _DOMAINS = ("Banks", "Hotels", "Restaurants", "Flights", "Movies")
 
 class _Quick(argparse.Action):
     def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option: Any = None) -> None:
+        import datasets  # here, as PyTorch below, since it takes memory that benchmarks measure
+
         # before values are made
         datasets.config.HF_DATASETS_CACHE = scratch()  # nothing of the tiny encoder is kept for the user, or read
         place_of, tiny = loading._place_of, tiny_encoder()
@@ -69,6 +66,9 @@ def data_folder() -> Path:
 @cache
 def tiny_encoder() -> Path:
     """The folder of a random encoder with as many layers as the default one."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    from tiny_encoder import save_random_encoder
+
     sizes = {"hidden_size": 32, "num_hidden_layers": 6, "intermediate_size": 64}
     words = [*string.ascii_lowercase, *(f"##{letter}" for letter in string.ascii_lowercase)]
     return save_random_encoder(scratch(), words, positions=512, **sizes)
