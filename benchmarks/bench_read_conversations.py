@@ -139,7 +139,7 @@ def _langfuse(spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def differing(path: Path, spans: Path) -> int:
-    """How many conversations of ``path``, up to their last answer, are not those read from ``spans``."""
+    """The number of conversations of ``path`` that, up to their last answer, are not those read from ``spans``."""
     from turnlens.data.conversations import iterate_conversations  # late: a child's peak begins with its parent's
 
     said = lambda messages: [(message["role"], message["content"]) for message in messages]  # noqa: E731

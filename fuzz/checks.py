@@ -117,7 +117,7 @@ def read_settings(path: Path) -> None:
 
 @contextmanager
 def in_time() -> Iterator[None]:
-    """What does not end is a finding too; counted in time of the processor, so that other processes do not matter."""
+    """Endless work is a finding too; counted in time of the processor, so that other processes do not matter."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise AssertionError(f"not done after {_SECONDS} seconds of the processor")

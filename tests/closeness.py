@@ -8,7 +8,7 @@ ROUNDOFF = 2.0**-24
 """The largest error of one operation in float32, relative to its result."""
 
 ROUNDINGS = 256
-"""How many of these a number of the tiny encoder may be wrong by, relative to its vector's length.
+"""The number of these that a value of the tiny encoder may be wrong by, relative to its vector's length.
 
 The same sum in another order has other bits, and the order depends on the batch, the threads and the processor. A
 number goes through four layers of sums of 8 to 64 terms: some 1,200 roundings, whose signs are as good as random, so

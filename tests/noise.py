@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 SCALE = 1e-6
-"""How far vectors are moved, relative to their length: some twenty roundings of float32, see ``closeness.py``."""
+"""The relative distance by which vectors are moved: some twenty roundings of float32, see ``closeness.py``."""
 
 
 def noisy_states(forward: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:

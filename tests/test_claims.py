@@ -1,4 +1,4 @@
-"""What the pages promise has a test."""
+"""Every promise of the pages has a test."""
 
 import os
 import re

@@ -1,6 +1,7 @@
-"""The examples in docstrings give what they show."""
+"""The examples in docstrings give what they show, and docstrings begin with nouns or verbs."""
 
 import doctest
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -28,3 +29,12 @@ def test_examples_give_what_they_show(
     results = doctest.testmod(module, extraglobs={"encoder": str(tiny_encoder_path)})
     assert results.attempted > 0
     assert results.failed == 0
+
+
+def test_docstrings_begin_with_nouns_or_verbs() -> None:
+    root = Path(__file__).parents[1]
+    folders = [root / name for name in ("src", "tests", "benchmarks", "fuzz", "docs")]
+    paths = [path for folder in folders for path in folder.rglob("*.py")]
+    assert len(paths) > 300
+    question = re.compile(r'^ *"""(How|Which|Whether|Where|What) .*', re.MULTILINE)
+    assert [(path.name, found[0]) for path in paths for found in question.finditer(path.read_text("utf-8"))] == []

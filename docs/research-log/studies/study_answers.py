@@ -1,4 +1,4 @@
-"""What answers say about what was asked: groups of customers' messages with and without them, against intents.
+"""The worth of answers for groups of customers' messages: groups with and without them, against intents.
 
 `turnlens cluster` finds groups in conversations of Schema-Guided Dialogue ($TURNLENS_DATA) and in generated ones, with
 and without adding to a message what its answer says about it. The figures are of all customers' messages with an
@@ -29,7 +29,7 @@ SHOWN = ("accuracy", "nmi", "ari")
 
 
 def figures_of(store: Path, intents: dict[tuple[str, int], str], seed: int) -> dict[str, float]:
-    """How well the groups that are found in a store, which keeps none, agree with intents; and how many there are."""
+    """The agreement with intents of the groups that are found in a store, which keeps none; and their number."""
     with tempfile.TemporaryDirectory() as folder:
         table = turnlens.cluster(shutil.copytree(store, Path(folder) / "store"), seed=seed).to_pandas()
     labels = [intents.get(place) for place in zip(table["id"], table["turn"])]

@@ -1,4 +1,4 @@
-"""How well groups agree with intents that no way of grouping has seen, and how many groups each way finds.
+"""The agreement of groups with intents that no way of grouping has seen, and the number of groups that each way finds.
 
 Twelve sets of labelled messages, each text once: of $TURNLENS_DATA the development part of DSTC 11 track 2, customers'
 messages of MultiDoGO's four domains, CLINC150 (all, 50 of its intents, and two domains of 15), SGD's development part,

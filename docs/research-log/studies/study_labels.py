@@ -1,4 +1,4 @@
-"""How far the labels of `turnlens label` and their confidence can be trusted, against intents that neither has seen.
+"""The accuracy of the labels of `turnlens label` and of their confidence, against intents that neither has seen.
 
 Groups are found in one part of each set, and the messages of the other part are labelled: of $TURNLENS_DATA CLINC150
 (train; test), MultiDoGO's four domains (train; test), the development part of DSTC 11 track 2 (halves), and SGD (train;

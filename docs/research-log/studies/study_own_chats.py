@@ -1,4 +1,4 @@
-"""What `turnlens train` gains on one's own chats, by labels that it never sees, and which of its figures foretell it.
+"""The gain of `turnlens train` on one's own chats, by labels that it never sees, and which of its figures foretell it.
 
 Of each corpus, some conversations (--learned) of the part to learn from are given to the default method and, with as
 many steps, to DialogueCSE and dial2vec. All start from the encoder that ships; where the corpus is one of its
@@ -114,7 +114,7 @@ CORPORA = {
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many conversations are learned from and judged by, and how many queries are asked."""
+    """The numbers of conversations learned from and judged by, and of queries."""
 
     learned: int = 1000
     test: int = 300
@@ -180,14 +180,14 @@ def start_of(corpus: Corpus, variants: Path | None) -> ConversationEncoder:
 
 
 def unlabelled(held_out: HeldOut, vectors: np.ndarray) -> dict[str, float]:
-    """What can be said of an encoder by held-out conversations without labels, in percent."""
+    """The figures of an encoder by held-out conversations without labels, in percent."""
     figures = {name: float(values.mean()) for name, values in held_out.figures(vectors).items()}
     figures["halves"] = halves(held_out.turns, vectors)
     return {name: round(100 * value, 3) for name, value in figures.items()}
 
 
 def halves(turns: np.ndarray, vectors: np.ndarray) -> float:
-    """How well the first half of a conversation finds its second half among those of all: mean reciprocal rank."""
+    """The mean reciprocal rank at which the first half of a conversation finds its second half among those of all."""
     starts = np.cumsum(turns) - turns
     units = unit_vectors(vectors)
     first, second = (
@@ -270,7 +270,7 @@ def measured(name: str, what: str, seed: int, variants: Path | None, sizes: Size
 def stock(
     what: str, rows: Any, encoder: ConversationEncoder, judge: Judge, seed: int, steps: int | None
 ) -> dict[str, Any]:
-    """What a user would write, and `turnlens train`: figures, seconds of training, and the peak of memory."""
+    """The ways that a user would write, and `turnlens train`: figures, seconds of training, and the peak of memory."""
     with tempfile.TemporaryDirectory() as folder:
         encoder.clone().float().save(folder)
         processor, clock = time.process_time(), time.monotonic()

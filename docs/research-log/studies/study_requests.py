@@ -71,7 +71,7 @@ def export(names: Sequence[str], seed: int) -> tuple[list[Row], list[str]]:
 
 
 def listed(rows: Sequence[Row], encoder: turnlens.ConversationEncoder, seed: int) -> tuple[List, float]:
-    """What turnlens lists, and its CPU seconds."""
+    """The list of turnlens, and its CPU seconds."""
     with tempfile.TemporaryDirectory() as folder:
         store = turnlens.ConversationStore.create(Path(folder) / "store", rows, encoder=encoder)
         start = time.process_time()

@@ -1,4 +1,4 @@
-"""How well a store finds messages, by mode.
+"""The quality of a store's search, by mode.
 
 For random messages with an intent: the share of the ten nearest with the same one, among other texts that have any,
 each text once, by mode, with 95 % bootstrap intervals.

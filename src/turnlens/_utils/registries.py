@@ -37,7 +37,7 @@ def extensions() -> Mapping[str, ModuleType]:
 
 @contextmanager
 def left_out(what: str, name: str) -> Iterator[None]:
-    """What fails inside the block, and is somebody else's, is left out with a warning: turnlens works without it."""
+    """Leave out what fails inside the block and is somebody else's, with a warning: turnlens works without it."""
     try:
         yield
     except (Exception, SystemExit) as error:

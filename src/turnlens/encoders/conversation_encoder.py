@@ -130,7 +130,7 @@ class ConversationEncoder(Encoder, SentenceTransformer):
 
     @property
     def source(self) -> str:
-        """Where it can be loaded from."""
+        """The place that it can be loaded from."""
         if self.transformers_model is None:
             return str(getattr(self, "_source", ""))
         return published_source(loaded_from(transformer_of(self)))

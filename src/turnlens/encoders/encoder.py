@@ -62,12 +62,12 @@ class Encoder:
 
     @property
     def vocabulary(self) -> int:
-        """How many tokens its transformer has vectors for."""
+        """The number of tokens that its transformer has vectors for."""
         raise NotImplementedError
 
     @property
     def positions(self) -> int | None:
-        """How many tokens its transformer has positions for; ``None`` for any number."""
+        """The number of tokens that its transformer has positions for; ``None`` for any number."""
         raise NotImplementedError
 
     @property

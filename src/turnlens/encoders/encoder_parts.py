@@ -167,7 +167,7 @@ def read_parts(folder: Path, name: str) -> tuple[EncoderParts, Path]:
 
 
 def read_json(folder: Path, name: str, default: Any = None) -> Any:
-    """What is in a JSON file of a folder, by its name without the ending; the default if there is no such file."""
+    """The contents of a JSON file of a folder, by its name without the ending; the default if there is no such file."""
     file = folder / f"{name}.json"
     return default if default is not None and not file.is_file() else json.loads(file.read_text(encoding="utf-8"))
 

@@ -31,7 +31,7 @@ def encoder_folder(name_or_path: str | os.PathLike[str] | None) -> Path | None:
 
 
 def published_source(source: str) -> str:
-    """Where an encoder was loaded from; of one that came in a package, its name: the package may be anywhere."""
+    """The place of an encoder; of one that came in a package, its name: the package may be anywhere."""
     if source == str(SHIPPED):
         return DEFAULT_ENCODER
     return BASE_ENCODER if f"/{PACKAGE.replace('-', '_')}/" in source else source

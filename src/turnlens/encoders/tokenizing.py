@@ -91,7 +91,7 @@ class TextTokenizer:
         return rows
 
     def counts(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens are read of each text, without special ones."""
+        """The number of tokens that are read of each text, without special ones."""
         return [len(ids) if self.limit is None else min(len(ids), self.limit) for ids in self._read(texts)]
 
     def first_ids(self, texts: Sequence[str], tokens: int | None) -> list[list[int]]:
@@ -157,7 +157,7 @@ def cut_for(tokenizer: Any, texts: Sequence[str], limit: int) -> list[str]:
 
 
 def lasting_settings(tokenizer: str | bytes) -> dict[str, Any]:
-    """What a ``tokenizer.json`` says, but for what the last call left in it."""
+    """The contents of a ``tokenizer.json``, but for what the last call left in it."""
     return {name: value for name, value in json.loads(tokenizer).items() if name not in ("truncation", "padding")}
 
 

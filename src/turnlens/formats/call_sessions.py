@@ -274,7 +274,7 @@ def _without_ids(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _name_and_arguments(call: Any) -> Any:
-    """What a call of a tool asks for, in the notation of any provider."""
+    """The name and arguments of a call of a tool, in the notation of any provider."""
     if not isinstance(call, dict):
         return call
     inner = call["function"] if isinstance(call.get("function"), dict) else call

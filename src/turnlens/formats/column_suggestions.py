@@ -208,7 +208,7 @@ def _lists(records: Records) -> dict[str, Records]:
 
 
 def _leaves(record: dict[str, Any], prefix: str = "", depth: int = 1) -> Iterator[tuple[str, Any]]:
-    """What is in a record and in objects in it, with lists of objects that are written as JSON as such."""
+    """The values of a record and of objects in it, with lists of objects that are written as JSON as such."""
     for name, value in record.items():
         if isinstance(value, dict) and depth < _DEEPEST:
             yield from _leaves(value, f"{prefix}{name}.", depth + 1)

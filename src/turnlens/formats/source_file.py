@@ -89,7 +89,7 @@ class Source:
 
     @property
     def budget(self) -> Budget:
-        """What reading it may take."""
+        """The limits of reading it."""
         if self._budget is None:
             self._budget = Budget(self.size)
         return self._budget

@@ -164,7 +164,7 @@ class _Number:
         self.title = f"{STATISTICS[self._kind]} {written}".strip()
 
     def cell(self, inside: BoolArray, marked: bool) -> str:
-        """What is typical of some conversations (m,), marked where it is surely unlike that of all."""
+        """The typical value of some conversations (m,), marked where it is surely unlike that of all."""
         own = typical(self._values[inside], self._kind)
         if not own.known:
             return "–"

@@ -29,7 +29,7 @@ _RIDGE = 8000  # messages; so many of mean variance are added to those that are 
 
 @dataclass(frozen=True)
 class _Expected:
-    """What usually follows: the best linear guess of a message from those before it.
+    """The message that usually follows: the best linear guess of a message from those before it.
 
     Guesses and messages are compared after the variance of messages has been made the same in all directions.
 

@@ -1,4 +1,4 @@
-"""What a training did, and whether it helped: `ConversationEncoder.training_report`."""
+"""The result of a training, and whether it helped: `ConversationEncoder.training_report`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TrainingReport:
 
     @property
     def title(self) -> str:
-        """What the table shows; without a table, that there is none."""
+        """The contents of the table; without a table, that there is none."""
         if not self.before_after:
             return "Nothing was held out from this training; turnlens.evaluate measures the encoder."
         conversations = self.record["held_out"]["conversations"]
