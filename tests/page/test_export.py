@@ -151,7 +151,7 @@ def test_a_mailed_report_counts_omitted_rows_and_keeps_growing_ones(report: Repo
     conversation = report.messages["conversation"]
     turn = np.arange(len(conversation)) - report.conversations["first"][conversation]
     of_message = np.where(turn < 8, 10_000 + conversation % 3 + 3 * turn, -1)
-    of_message[(turn == turn.min()) & (conversation > len(report.ids) - 10)] = grows.id  # 9
+    of_message[(turn == turn.min()) & (conversation > len(report.ids) - 16)] = grows.id  # 15
     messages = {**report.messages, "group": of_message, "time": 86_400.0 * conversation}
     changed = replace(report, groups={**report.groups, "message": [*steady, grows]}, messages=messages, numbers={})
     write_html_file(changed, tmp_path / "page.html", period="month")

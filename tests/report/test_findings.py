@@ -61,6 +61,27 @@ def test_chance_is_no_finding(telling: Report) -> None:
     assert findings(changed, requests(changed)) == []
 
 
+def test_marks_and_sentences_tell_the_same_growth(telling: Report, tmp_path: Path) -> None:
+    """An interval of 95 % is too narrow where three requests are compared."""
+    grows, *others = sorted(set(telling.messages["group"][telling.messages["turn"] == 0].tolist()))
+    first, told, beyond = telling.conversations["first"], [], []
+    for recent in range(4, 15):  # of 14 in the last week, beside 4 of 22
+        is_own = np.concatenate([np.arange(22) < 4, np.arange(14) < recent])
+        group = telling.messages["group"].copy()
+        group[first] = np.where(is_own, grows, np.array(others)[np.arange(36) % 2])
+        changed = replace(telling, messages={**telling.messages, "group": group}, numbers={})
+        (row,) = [row for row in requests(changed) if row["group"] == grows]
+        write_html_file(changed, tmp_path / "report.html", texts=False)
+        page = (tmp_path / "report.html").read_text(encoding="utf-8")
+        has_sentence = any(
+            sentence[0] == grows and "grew most" in sentence[1] for sentence in findings(changed, requests(changed))
+        )
+        assert has_sentence == ("▲ +" in page)
+        told.append(has_sentence)
+        beyond.append(row["growth_low"] > 0)
+    assert told == sorted(told) and 0 < sum(told) < sum(beyond)
+
+
 def test_new_requests_are_told(telling: Report) -> None:
     new = requests(telling)[0]["group"]
     groups = [replace(group, new=group.id == new) for group in telling.groups["message"]]

@@ -21,7 +21,7 @@ import turnlens
 from turnlens._utils.files import atomic_path, check_folder
 from turnlens.groups.group_model import KINDS
 from turnlens.report.boilerplate import Spans
-from turnlens.report.findings import findings, language_notice
+from turnlens.report.findings import findings, language_notice, widening
 from turnlens.report.label_columns import Label
 from turnlens.report.measures import number_kind
 from turnlens.report.report import Report
@@ -127,6 +127,7 @@ def summary(report: Report) -> dict[str, Any]:
         "numbers": {name: number_kind(name, values) for name, values in report.numbers.items()},
         "notice": notice,
         "findings": [] if notice else findings(report, requests),
+        "wider": widening(len(requests)),
         "times": {
             "first": float(known.min()) if len(known) else None,
             "last": float(known.max()) if len(known) else None,

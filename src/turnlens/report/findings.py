@@ -1,7 +1,8 @@
 """The sentences that a report begins with: what grew, what is new, where people are unhappy, what takes long.
 
-A sentence is about what is large and beyond chance: its interval is as wide as the number of requests compared asks for
-(Bonferroni). Where there is nothing of the kind, there is no sentence.
+A sentence is about what is large and beyond chance. So is a mark in a table (▲, ▼), which need not be large: of both,
+the interval is as wide as the number of requests compared asks for (Bonferroni). With one of 95 % for each of twenty
+requests, two reports of five would mark growth that is none. Where there is nothing of the kind, there is no sentence.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from turnlens._utils.vectors import BoolArray, FloatArray
 from turnlens.data.languages import advice, languages_of
 from turnlens.encoders.folders import DEFAULT_ENCODER
 from turnlens.report.corpus import DURATION
-from turnlens.report.measures import NumberKind, members, number_kind, plain_number, typical
+from turnlens.report.measures import NumberKind, Typical, members, number_kind, plain_number, typical
 from turnlens.report.report import Report
 from turnlens.report.trends import Z_95, Period, usual_period
 from turnlens.report.unhappiness import UNHAPPY
@@ -25,6 +26,7 @@ from turnlens.report.unhappiness import UNHAPPY
 Finding = tuple[str | int, ...]  # a sentence in pieces; a number is the id of a group, for its name
 _MOST = 5
 _FEW = 10  # conversations: a request of fewer is in no sentence
+_FEW_VALUES = 5  # are too few for a mark
 _POINTS = 0.02  # of growth, as a share of all conversations
 _DEVIATIONS = 0.25  # by which a mean or a share is unlike that of all
 _TIMES = 1.5  # as long as all
@@ -60,12 +62,34 @@ def findings(report: Report, requests: Sequence[Mapping[str, Any]], period: Peri
     if not many:
         return []
     period = period or usual_period(report.conversations["time"])
-    wider = NormalDist().inv_cdf(1 - 0.05 / len(many)) / Z_95
+    wider = widening(len(requests))
     inside = {row["group"]: members(report, row["group"]) for row in many}
     numbers = [found for name, values in report.numbers.items() if (found := _unlike(inside, name, values, wider))]
     first = [sentence for rank, sentence in sorted(numbers, key=lambda each: each[0])]
     sentences = [_growth(many, 1, wider, period), _new(report, many), *first, _growth(many, -1, wider, period)]
     return [sentence for sentence in sentences if sentence][:_MOST]
+
+
+def widening(requests: int) -> float:
+    """Return the factor by which intervals of 95 % are widened where so many requests are compared."""
+    return NormalDist().inv_cdf(1 - 0.025 / max(1, requests)) / Z_95
+
+
+def mark(difference: float, low: float, high: float, wider: float) -> int:
+    """Return 1 or -1 for a difference that is surely above or below 0, by its interval of 95 %, else 0."""
+    return int(difference + wider * (low - difference) > 0) - int(difference + wider * (high - difference) < 0)
+
+
+def number_mark(own: Typical, usual: float, wider: float) -> int:
+    """Return 1 or -1 for a number that is surely above or below the usual one, else 0."""
+    return 0 if own.known < _FEW_VALUES else mark(own.value - usual, own.low - usual, own.high - usual, wider)
+
+
+def growth_mark(row: Mapping[str, Any], wider: float) -> int:
+    """Return 1 or -1 for a request that surely grew or shrank, else 0; `row` is one of `summary_table`."""
+    if row["growth_low"] is None:
+        return 0
+    return mark(row["growth"], row["growth_low"], row["growth_high"], wider)
 
 
 def _growth(rows: Sequence[Mapping[str, Any]], sign: int, wider: float, period: Period) -> Finding | None:
@@ -74,9 +98,7 @@ def _growth(rows: Sequence[Mapping[str, Any]], sign: int, wider: float, period: 
     if not known:
         return None
     row = max(known, key=lambda each: sign * each["growth"])
-    bound = row["growth_low" if sign > 0 else "growth_high"]
-    least = sign * (row["growth"] + wider * (bound - row["growth"]))
-    if least <= 0 or sign * row["growth"] < _POINTS:
+    if growth_mark(row, wider) != sign or sign * row["growth"] < _POINTS:
         return None
     points = round(abs(100 * row["growth"]))
     verb = "grew" if sign > 0 else "fell"
@@ -107,8 +129,7 @@ def _unlike(inside: Mapping[int, BoolArray], name: str, values: FloatArray, wide
     if not far:
         return None
     group, worst = max(far.items(), key=lambda each: sign * each[1].value)
-    bound = worst.low if sign > 0 else worst.high
-    if sign * (worst.value + wider * (bound - worst.value) - of_all) <= 0:
+    if number_mark(worst, of_all, wider) != sign:
         return None
     if kind == "amount":
         is_large = worst.value >= _TIMES * of_all

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from turnlens._utils.vectors import BoolArray
 from turnlens.data.personal.redaction import NOT_FOUND
 from turnlens.groups.group_settings import MOST
 from turnlens.report.corpus import DURATION
-from turnlens.report.findings import LAST, Finding, findings, language_notice
+from turnlens.report.findings import LAST, Finding, findings, growth_mark, language_notice, number_mark, widening
 from turnlens.report.measures import STATISTICS, members, number_kind, plain_number, typical
 from turnlens.report.report import Report
 from turnlens.report.summary import MOST_VALUES, summary_table
@@ -24,7 +25,7 @@ from turnlens.report.trends import Period, usual_period
 
 _REQUESTS, _WITH_EXAMPLES, _NUMBERS = 20, 10, 4  # that fit on three pages
 _EXAMPLES, _LONGEST = 3, 160  # of each request, and characters of one
-_FEW = 5  # values are too few for a mark
+_MARKS = {1: "▲ ", -1: "▼ ", 0: ""}
 _STYLE = """
 @page { size: A4; margin: 15mm }
 body { font: 10pt/1.4 system-ui, sans-serif; color: #1a2029; background: #fff; margin: 2rem auto }
@@ -122,21 +123,22 @@ def _table(
 ) -> str:
     columns = [_Number(report, name) for name in list(report.numbers)[:_NUMBERS]]
     header = ["conversations", "share", "change, points", *(column.title for column in columns)]
-    smaller = [row for row in requests[_REQUESTS:] if not _mark_of_change(row)]
-    shown = [*requests[:_REQUESTS], *(row for row in requests[_REQUESTS:] if _mark_of_change(row))]
+    wider = widening(len(requests)) if marked else inf
+    smaller = [row for row in requests[_REQUESTS:] if not growth_mark(row, wider)]
+    shown = [*requests[:_REQUESTS], *(row for row in requests[_REQUESTS:] if growth_mark(row, wider))]
     inside = {row["group"]: members(report, row["group"]) for row in requests}
     none = ~np.any([*inside.values(), np.zeros(len(report.ids), bool)], axis=0)
     head = "".join(f'<th scope="col" class="number">{_escape(name)}</th>' for name in header)
     lines = ""
     for row in (*shown, *rest):
-        name, cells = row["group_name"] or "none of these", _cells(row, inside.get(row["group"], none), columns, marked)
+        name, cells = row["group_name"] or "none of these", _cells(row, inside.get(row["group"], none), columns, wider)
         lines += f'<tr><td>{_escape(name)}<span class="muted">{_escape(_where(report, row))}</span></td>'
         for label, cell in zip(header, cells):
             lines += f'<td class="number" data-label="{_escape(label)}">{cell}</td>'
         lines += "</tr>"
     note = (
         f"Shares are of conversations; the change is that of the {LAST[period]} from all before. "
-        + "▲ and ▼ mark what is more than chance. " * marked
+        + "▲ and ▼ mark what is more than chance among so many requests. " * marked
         + "Beneath a request stands what more than half of its conversations have in common, but not half of all."
     )
     left_out = [f"{name} ({len(values)} values)" for name, values in report.long_categories(MOST_VALUES).items()]
@@ -163,12 +165,12 @@ class _Number:
         written = "duration, min" if name == DURATION else name
         self.title = f"{STATISTICS[self._kind]} {written}".strip()
 
-    def cell(self, inside: BoolArray, marked: bool) -> str:
+    def cell(self, inside: BoolArray, wider: float) -> str:
         """The typical value of some conversations (m,), marked where it is surely unlike that of all."""
         own = typical(self._values[inside], self._kind)
         if not own.known:
             return "–"
-        sign = _mark(own.low, own.high, self._of_all) if marked and own.known >= _FEW else ""
+        sign = _MARKS[number_mark(own, self._of_all, wider)]
         written = {"share": f"{own.value:.0%}", "amount": plain_number(own.value)}
         return sign + written.get(self._kind, f"{own.value:.1f}")
 
@@ -184,22 +186,12 @@ def _where(report: Report, row: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _cells(row: Mapping[str, Any], inside: BoolArray, columns: Sequence[_Number], marked: bool) -> list[str]:
-    sign = _mark_of_change(row) if marked else ""
+def _cells(row: Mapping[str, Any], inside: BoolArray, columns: Sequence[_Number], wider: float) -> list[str]:
     change = "too few" if row["recent"] is not None else "–"
     if row["growth_low"] is not None:
-        change = f"{sign}{_points(row['growth'])}"
-    numbers = [column.cell(inside, marked) for column in columns]
+        change = f"{_MARKS[growth_mark(row, wider)]}{_points(row['growth'])}"
+    numbers = [column.cell(inside, wider) for column in columns]
     return [f"{row['conversations']:,}", f"{row['share']:.0%}", change, *numbers]
-
-
-def _mark_of_change(row: Mapping[str, Any]) -> str:
-    return "" if row["growth_low"] is None else _mark(row["growth_low"], row["growth_high"], 0)
-
-
-def _mark(low: float, high: float, usual: float) -> str:
-    """Return a mark for an interval that is wholly above or below the usual value."""
-    return "▲ " if low > usual else "▼ " if high < usual else ""
 
 
 def _points(share: float) -> str:

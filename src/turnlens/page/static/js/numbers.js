@@ -30,6 +30,13 @@ turnlens.numbers = (() => {
     ];
   }
 
+  /** Returns -1 or 1 if a change or a difference is surely below or above zero where requests are compared, else 0. */
+  function mark(value, [low, high]) {
+    const {notice, wider} = turnlens.report.summary;
+    if (notice) return 0; // a language that the encoder does not know
+    return value + wider * (low - value) > 0 ? 1 : value + wider * (high - value) < 0 ? -1 : 0;
+  }
+
   /** The distance of an interval from zero; negative if zero lies within. */
   function distanceFromZero([low, high]) {
     return Math.max(low, -high);
@@ -120,9 +127,9 @@ turnlens.numbers = (() => {
     return {count, value, interval: low > 0 && high < count ? [sorted[low], sorted[high]] : [NaN, NaN]};
   }
 
-  /** Returns -1 or 1 if a number is surely lower or higher than that of everything shown (95 %), else 0. */
-  function compared({count, interval: [low, high]}, all) {
-    return count < FEW ? 0 : high < all.value ? -1 : low > all.value ? 1 : 0;
+  /** Returns -1 or 1 if a number is surely lower or higher than that of everything shown, else 0. */
+  function compared({count, value, interval: [low, high]}, all) {
+    return count < FEW ? 0 : mark(value - all.value, [low - all.value, high - all.value]);
   }
 
   /** Labels that conversations can be split by: `{name, values, codes}`; of messages, as of the first that has one. */
@@ -146,5 +153,5 @@ turnlens.numbers = (() => {
     return first;
   }
 
-  return {FEW, wilson, newcombe, distanceFromZero, integer, percent, percentWithin, plural, day, minute, measured, measureNames, kindOf, statistic, spread, typical, compared, categories};
+  return {FEW, wilson, newcombe, mark, distanceFromZero, integer, percent, percentWithin, plural, day, minute, measured, measureNames, kindOf, statistic, spread, typical, compared, categories};
 })();

@@ -123,7 +123,7 @@ turnlens.requestTable = (() => {
   /** A number, marked where it is surely lower or higher than that of everything shown. */
   function number(own, all, written) {
     if (own.count === 0) return element("span", {class: "muted"}, "–");
-    const side = turnlens.report.summary.notice ? 0 : turnlens.numbers.compared(own, all);
+    const side = turnlens.numbers.compared(own, all);
     const than = side ? `; surely ${side < 0 ? "lower" : "higher"} than ${written(all.value)}, that of all` : "";
     return element(
       side ? "strong" : "span",
@@ -136,12 +136,11 @@ turnlens.requestTable = (() => {
   /** A line over time, from which share to which, marked where that is surely a change. */
   function trend(series, change) {
     if (!change) return element("span", {class: "muted"}, "–");
-    const sure = !turnlens.report.summary.notice && turnlens.numbers.distanceFromZero(change.interval) > 0;
-    const word = sure ? (change.difference > 0 ? "growing" : "declining") : "steady";
+    const word = {"-1": "declining", 0: "steady", 1: "growing"}[turnlens.numbers.mark(change.difference, change.interval)];
     const [before, after] = [change.before, change.after].map((share) => Math.round(100 * share));
     return element(
       "span",
-      {class: `trend ${word}`, title: `${sure ? word : "no sure change"}: difference ${percentWithin(change.difference, change.interval)}`},
+      {class: `trend ${word}`, title: `${word === "steady" ? "no sure change" : word}: difference ${percentWithin(change.difference, change.interval)}`},
       series && turnlens.charts.spark(series.points),
       element("span", null, {growing: "▲ ", declining: "▼ ", steady: ""}[word], `${before} → ${after} %`),
     );

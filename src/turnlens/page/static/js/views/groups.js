@@ -263,7 +263,6 @@ turnlens.views.group = (() => {
       if (wide[level][row] && ids.has(id)) wideMembers.add(level === "message" ? conversation[row] : row);
     });
     const change = changeOf(allTimes, wideMembers, compared);
-    const sure = change && turnlens.numbers.distanceFromZero(change.interval) > 0;
     return panel(
       "Over time",
       turnlens.charts.overTime(
@@ -272,7 +271,7 @@ turnlens.views.group = (() => {
       ),
       change &&
         note(
-          sure ? (change.difference > 0 ? "It grew: " : "It declined: ") : "No sure change: ",
+          {"-1": "It declined: ", 0: "No sure change: ", 1: "It grew: "}[turnlens.numbers.mark(change.difference, change.interval)],
           `from ${percent(change.before)} to ${percent(change.after)} of the conversations; difference `,
           `${percentWithin(change.difference, change.interval)}. Compared are ${compared.words}.`,
         ),

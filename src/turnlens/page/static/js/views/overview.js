@@ -98,7 +98,7 @@ turnlens.views.overview = (() => {
       ["request", "messages that mean much the same, named by a typical one or by the words that set it apart"],
       ["share", ["of ", plural(mine.all.size, "conversation"), of]],
       mine.compared && ["trend", `its share before and after: ${mine.compared.words}`],
-      ["▲ ▼", "more, or less, than chance would give (95 %)"],
+      ["▲ ▼", "more, or less, than chance would give among so many requests"],
       names.includes("unhappy") && ["unhappy", "the share of its conversations in which people sound more like complaining than content after answers"],
       names.includes("minutes") && ["minutes", "from the first to the last message"],
       ["along the way", "greetings, thanks, assent and details that were asked for, which are no requests"],
