@@ -121,6 +121,19 @@ def test_sentences_are_clauses_without_greetings_and_values() -> None:
     assert sentences(texts + others, [0] * 20 + [1] * 20) == ["I want to book a bus.", "Is my parcel late?"]
 
 
+def test_a_name_neither_begins_with_a_greeting_nor_ends_with_a_signature() -> None:
+    long = "the ride that I ended at the market square yesterday is still running and I am being charged for it"
+    rides = [
+        f"{opening}{long}{end}" for opening in ("", "Hi, ", "Hello there! ") for end in ("", "\nKind regards, Sanne")
+    ]
+    dogs = [
+        f"{opening}Can we bring our dog?{end}" for opening in ("", "Hello. ") for end in ("", "\nKind regards, Luc")
+    ]
+    first, second = sentences(rides + dogs, [0] * 6 + [1] * 4)
+    assert second == "Can we bring our dog?"
+    assert first.startswith("The ride") and "Hi" not in first.split() and "regards" not in first
+
+
 def test_names_hold_no_numbers_and_no_person() -> None:
     own = ["Refund my order 48113", "Refund for Zoltan Nagy, please", *["I would like a refund of it all"] * 3]
     assert sentences(own + ["Where is my bag ? ? ?"] * 3, [0] * 5 + [1] * 3) == [

@@ -30,6 +30,22 @@ def test_requests_that_are_repeated_are_not_struck() -> None:
     assert not any(struck(*(["Ich möchte kündigen."] for _ in range(30))))
 
 
+def test_signatures_beside_macros_are_boilerplate() -> None:
+    macros = [f"Bitte prüfen Sie {3 * chr(97 + number)}." for number in range(12)]
+    agents = ["Zoé Müller", "Jo", "Tom Becker"]
+
+    def signed(opening: str = "") -> list[list[str]]:
+        return [
+            [text, f"{opening.format(3 * chr(97 + number % 9))}{macros[number % 12]}\nGruß\n{agents[number // 12 % 3]}"]
+            for number, text in enumerate(2 * ASKED + 2 * ASKED)
+        ]
+
+    for opening in ("", "Guten Tag!\n", "Liebe Frau {},\n"):
+        found = struck(*signed(opening))[1::2]
+        assert all(own.endswith(("Gruß | Zoé Müller", "Gruß | Jo", "Gruß | Tom Becker")) for own in found), opening
+        assert not any("Bitte" in own for own in found), opening
+
+
 def test_quotes_and_signatures_are_boilerplate() -> None:
     quoted = "Ja.\nAm Montag schrieb Eva:\n> Kommst du?\n> Eva"
     signed = "Bitte stornieren\n-- \nEva Roth\nEinkauf"
@@ -54,7 +70,7 @@ def test_texts_without_what_is_struck_and_without_placeholders() -> None:
 
 def test_decisive_choices_of_a_form_are_no_boilerplate() -> None:
     chosen = ["Wo bleibt mein Geld?", "Der Ofen heizt nicht mehr."]
-    asked = [f"{chosen[number % 2]} {text}{SIGNATURE}" for number, text in enumerate(ASKED)]
+    asked = [f"{chosen[number % 2]} {text}{SIGNATURE * (number % 3 == 0)}" for number, text in enumerate(ASKED)]
     answers = [f"Antwort {number % 2}, {text}" for number, text in enumerate(ASKED)]
     texts = [text for pair in zip(asked, answers) for text in pair]
     conversation, role = np.repeat(np.arange(20), 2), np.tile([0, 1], 20)

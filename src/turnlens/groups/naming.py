@@ -1,8 +1,9 @@
-"""Naming groups by a sentence: the most typical of their messages, without rare words and greetings.
+"""Naming groups by a sentence: the most typical of their messages, without rare words, greetings and signatures.
 
 Candidates are the clauses, and runs of clauses, of the messages nearest to the middle of a group. They gain by the
-words that the group has and others have not, and lose by words that few of the group's messages have, and by being cut
-out of a longer sentence. A number, or a word that hardly any message has, such as somebody's name, is in a name only if
+words that the group has and others have not, and lose by words that few of the group's messages have, by being cut out
+of a longer sentence, and by beginning or ending with a clause that has none of the group's own words, such as a
+greeting or a signature. A number, or a word that hardly any message has, such as somebody's name, is in a name only if
 all candidates have one; and where even the best is poor, as among mere names and numbers, there is no sentence.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,16 +24,14 @@ _CJK_WIDTH = 2
 _CENTRAL = 100  # messages whose clauses are considered
 _TELLING = 0.5  # what clauses gain by the words of the group, and lose by words that few of its messages have
 _TELLING_WORDS = 6  # that a clause has at best
-_USUAL = 0.1  # share of its messages from which on a word is not rare; of those with a word, in which it stands alone
+_USUAL = 0.1  # share of its messages from which on a word is not rare
 _FLAW = 0.1  # each word less than three, a word of fewer than three texts of the group, a gap, more sentences at an end
 _CUT = 0.3  # what they lose, at each end, by being cut out of a sentence
-_PRIVATE = 1.0  # what they lose by a number, or by a word that fewer than three texts have: it may be about somebody
+_PRIVATE = 1.5  # what they lose by a number, or by a word that fewer than three texts have: it may be about somebody
 _LEAST = 0.7  # what must be left to the best before it loses by numbers, cuts and width
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _CLAUSE_END = re.compile(r"(?<=[,;:])\s+|(?<=[，；：、])|\s+[-–—]+\s+")
-_PUNCTUATION = re.compile(r"[^\w\s'’-]+|\n")
 _MARKS = re.compile(r"\s*([,.!?;:…])(?:\s*\1)*")  # the same one, perhaps several times
-_ASIDE_END = re.compile(r"\s*[^\w\s'’]")
 _LONG_NUMBER = re.compile(r"\b\d{5,}\b")  # of somebody's telephone or order
 _QUOTED = re.compile(r"[“„«‹\"]([^“”„«»‹›\"]*)[“”»›\"]?")
 _LOOSE = " ,;:，；：、-–—"
@@ -47,13 +46,11 @@ class _Words:
         everywhere: In all groups.
         within: In each group.
         sizes: The number of texts of each group (groups,).
-        asides: Words that often make up a clause by themselves, such as greetings.
     """
 
     everywhere: Counter[str]
     within: Sequence[Counter[str]]
     sizes: IntArray
-    asides: frozenset[str]
 
 
 def name_sentences(
@@ -92,8 +89,7 @@ def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) 
     said: Counter[str] = Counter()
     best, highest = "", -np.inf
     for text, cosine in zip(texts, cosines.tolist()):
-        for clause, costs in _clauses(text):
-            shown = _without_asides(clause, words.asides - kept)
+        for shown, is_vague, costs in _clauses(text, kept):
             tokens = tokens_of(shown)
             if not tokens:
                 continue
@@ -104,7 +100,7 @@ def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) 
             private = any(word[0].isdigit() or words.everywhere[word] < shared for word in tokens)
             own = any(words.within[group][word] < min(LEAST_TEXTS, usual) for word in tokens)
             typical = cosine + _TELLING * min(1, told) - _TELLING * rare
-            typical -= _FLAW * (own + max(0, 3 - len(tokens)))
+            typical -= _FLAW * (own + max(0, 3 - len(tokens))) + _TELLING * is_vague
             score = typical - _PRIVATE * private - costs - 2 * max(0, _width(shown) / _WIDEST - 1)
             if score > highest:
                 best, highest = shown if typical >= _LEAST else "", score
@@ -129,19 +125,13 @@ def _telling(words: _Words, group: int) -> dict[str, float]:
 def _words_of(texts: Sequence[str], labels: IntArray) -> _Words:
     sizes = np.bincount(labels[labels >= 0])
     within: list[Counter[str]] = [Counter() for _ in sizes]
-    every: Counter[str] = Counter()
-    alone: Counter[str] = Counter()
-    for text, label in zip(texts, labels.tolist()):
-        words = set(tokens_of(text[:LONGEST_TEXT]))
-        every.update(words)
-        alone.update(words & {clause.strip().lower() for clause in _PUNCTUATION.split(text[:LONGEST_TEXT])})
-        if label >= 0:
-            within[label].update(words)
-    asides = frozenset(word for word, count in alone.items() if count >= max(LEAST_TEXTS, _USUAL * every[word]))
     everywhere: Counter[str] = Counter()
+    for text, label in zip(texts, labels.tolist()):
+        if label >= 0:
+            within[label].update(set(tokens_of(text[:LONGEST_TEXT])))
     for counts in within:
         everywhere.update(counts)
-    return _Words(everywhere, within, sizes, asides)
+    return _Words(everywhere, within, sizes)
 
 
 def tokens_of(text: str) -> list[str]:
@@ -155,8 +145,12 @@ def tokens_of(text: str) -> list[str]:
     return tokens
 
 
-def _clauses(text: str) -> Iterator[tuple[str, float]]:
-    """Each clause, and each run that is no wider than a name should be, with what it loses where its ends cut."""
+def _clauses(text: str, telling: Collection[str]) -> Iterator[tuple[str, bool, float]]:
+    """Each clause, and each run that is no wider than a name should be.
+
+    With each comes true if it begins or ends with a clause without any telling word, and what it loses by cuts from
+    clauses that have one.
+    """
     text = "\n".join(" ".join(line.split()) for line in text[:LONGEST_TEXT].splitlines())
     spans: list[tuple[int, int, bool, bool]] = []  # start, end, begins a sentence, ends a sentence
     place = 0
@@ -166,26 +160,18 @@ def _clauses(text: str) -> Iterator[tuple[str, float]]:
             start = text.index(clause, place)
             place = start + len(clause)
             spans.append((start, place, number == 0, number == len(clauses) - 1))
+    tells = [not set(tokens_of(text[start:end])).isdisjoint(telling) for start, end, *_ in spans]
+    foremost, hindmost = (tells.index(True), len(tells) - 1 - tells[::-1].index(True)) if any(tells) else (0, -1)
     for first, (start, _, begins, _) in enumerate(spans):
         for last in range(first, len(spans)):
             _, end, _, ends = spans[last]
             piece = " ".join(text[start:end].strip(_LOOSE + GAP).lstrip(_CLOSING).split())
             if last > first and _width(piece) > _WIDEST:
                 break
-            before = 0.0 if first == 0 else _FLAW if begins else _CUT
-            after = 0.0 if last == len(spans) - 1 else _FLAW if ends else _CUT
-            yield piece.replace(GAP, "…"), before + after + _FLAW * (GAP in piece)
-
-
-def _without_asides(text: str, asides: frozenset[str]) -> str:
-    """Remove greetings and the like that stand apart at the beginning of a text, if at least two words are left."""
-    while True:
-        first = TOKEN.search(text)
-        if first is None or first[0].lower() not in asides or len(tokens_of(text)) < 3:
-            return text
-        if _ASIDE_END.match(text, first.end()) is None:  # part of a sentence, which would be nobody's
-            return text
-        text = text[first.end() :].lstrip(_LOOSE + ".!?。！？")
+            before = 0.0 if first <= foremost else _FLAW if begins else _CUT
+            after = 0.0 if last >= hindmost else _FLAW if ends else _CUT
+            is_vague = not (tells[first] and tells[last])
+            yield piece.replace(GAP, "…"), is_vague, before + after + _FLAW * (GAP in piece)
 
 
 def _tidy(name: str) -> str:

@@ -1,7 +1,7 @@
 """Boilerplate: signatures, quoted mail, disclaimers, automatic replies, and placeholders of personal data.
 
 Nothing depends on a language. Boilerplate are sentences at the beginning or the end of messages that one role repeats
-in many conversations, beside many other texts and hardly ever by themselves; lines that quote (``>``); all from a line
+in many conversations, hardly ever by themselves, and in far more different messages than what stands beside them; lines that quote (``>``); all from a line
 of dashes (``--``) on, by which mail programs set off signatures; and automatic replies: long messages that are, word
 for word, the first answer in many conversations. What a form has one choose from is repeated like a signature; that it
 is a request is told by its answers.
@@ -10,7 +10,7 @@ is a request is told by its answers.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -95,8 +95,8 @@ def _evenly(numbers: IntArray, most: int) -> IntArray:
 
 Spans = tuple[tuple[int, int], ...]  # the start and end of each piece of a text, in order
 _LEAST_SHARE = 0.01  # of the conversations, that must have a sentence
+_TIMES = 2  # as many different messages must have it as have what it stands beside
 _ALONE = 0.25  # as often as beside other text, at most, it may be a whole message
-_SHORTEST = 10  # letters of a sentence: what is shorter is a courtesy at most
 _AUTOMATIC = 12  # words of an automatic reply, at least
 _FIRST = 0.9  # of the times that it is said; usual answers, which say what was asked, are often the first reply, too
 _SENTENCE = re.compile(r"[^\n]+?(?:[.!?…。！？]+(?=\s|$)|\s[-–—|]+(?=\s)|(?=\n)|$)|\n")
@@ -119,29 +119,31 @@ def find_boilerplate(
     """
     quotes = [_quotes(text) for text in texts]
     pieces = [_pieces(text, quoted) for text, quoted in zip(texts, quotes)]
-    beside: dict[tuple[int, str], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
-    whole: dict[tuple[int, str], set[int]] = defaultdict(set)
-    first: dict[tuple[int, str], int] = defaultdict(int)
-    spoken: set[tuple[int, int]] = set()
     places = list(zip(conversation.tolist(), role.tolist()))
+    least = max(LEAST, _LEAST_SHARE * len({talk for talk, _ in places}))
+    whole: dict[Sentence, set[int]] = defaultdict(set)
+    first: dict[Sentence, int] = defaultdict(int)
+    spoken: set[tuple[int, int]] = set()
+    having: dict[Sentence, set[int]] = defaultdict(set)
+    messages: set[tuple[int, tuple[str, ...]]] = set()
     for number, (own, (talk, speaker)) in enumerate(zip(pieces, places)):
-        keys = [key for _, _, key in own if key]
+        keys = tuple(key for _, _, key in own if key)
         message = " ".join(keys)
         whole[speaker, message].add(talk)
         answers = number > 0 and conversation[number - 1] == talk and (talk, speaker) not in spoken
         first[speaker, message] += answers
         spoken.add((talk, speaker))
-        for key in {key for key in keys if len(keys) > 1 and len(key) >= _SHORTEST}:
-            beside[speaker, key][message.replace(key, "")].add(talk)
-    least = max(LEAST, _LEAST_SHARE * len({talk for talk, _ in places}))
-    repeated = {
-        place
-        for place, rests in beside.items()
-        if len(rests) >= MOST * least
-        and (count := len(set().union(*rests.values()))) >= least
-        and len(rests) >= MOST * count
-        and len(whole[place]) <= _ALONE * count
-    }
+        for key in set(keys):
+            having[speaker, key].add(talk)
+        messages.add((speaker, keys))
+    repeated = _boilerplate_among(
+        messages,
+        {
+            place
+            for place, talks in having.items()
+            if place[1] and len(talks) >= least and len(whole[place]) <= _ALONE * len(talks)
+        },
+    )
     automatic = {
         place
         for place, talks in whole.items()
@@ -156,6 +158,29 @@ def find_boilerplate(
         ((0, len(text)),) if whole_text else _struck(own, quoted, speaker, repeated)
         for text, own, quoted, (_, speaker), whole_text in zip(texts, pieces, quotes, places, is_automatic)
     ]
+
+
+def _boilerplate_among(messages: set[tuple[int, tuple[str, ...]]], often: set[Sentence]) -> set[Sentence]:
+    """Find the sentences that are in far more different messages than the sentences that they stand beside.
+
+    A signature stands beside every macro, and a macro beside the few signatures of those who send it. In most of its
+    messages, boilerplate has beside it a repeated sentence that half as many different messages have; or else a
+    sentence that nobody repeats, and none that twice as many have.
+
+    Args:
+        messages: The different messages: the role, and the sentences.
+        often: Sentences that many conversations have, seldom by themselves.
+    """
+    count = Counter((role, key) for role, keys in messages for key in set(keys))
+    varied: Counter[Sentence] = Counter()
+    for role, keys in messages:
+        own = {(role, key) for key in keys}
+        repeated = {sentence: count[sentence] for sentence in own & often}
+        fewest, most = min(repeated.values(), default=0), max(repeated.values(), default=0)
+        for sentence, times in repeated.items():
+            is_commonest = len(repeated) < len(own) and most < _TIMES * times
+            varied[sentence] += times >= _TIMES * fewest or is_commonest
+    return {sentence for sentence in often if count[sentence] >= LEAST and varied[sentence] > MOST * count[sentence]}
 
 
 def _struck(own: Sequence[_Piece], quoted: Sequence[tuple[int, int]], speaker: int, repeated: set[Sentence]) -> Spans:
