@@ -97,7 +97,7 @@ def test_a_usual_reply_of_a_store_is_suggested(tmp_path: Path) -> None:
         answer = succeed("reply", "--store", tmp_path / "talks", "--conversation", chat)
         assert told in answer and talk[1][1] in answer
     unknown = fail("reply", "--store", tmp_path / "talks", "--conversation", chat, "--speaker", "agnt")
-    assert "--speaker agnt: no message has the role 'agnt'; there are assistant, user" in unknown
+    assert "speaker agnt: no message has the role 'agnt'; there are assistant, user" in unknown
 
 
 def test_plan_ranks_given_and_generated_candidates(model, files, tmp_path, save_generator) -> None:

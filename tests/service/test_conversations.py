@@ -196,6 +196,7 @@ MISTAKES: list[tuple[str, dict[str, Any], int, str | None]] = [
     ("search", {"json": {"query": " \n", "mode": "text"}}, 422, "query"),
     ("next", {"json": {"messages": CARD["messages"], "where": "nothing = 3"}}, 422, "where"),
     ("next", {"json": {"messages": []}}, 422, "messages"),
+    ("next", {"json": {"messages": CARD["messages"], "speaker": "agnt"}}, 422, None),
     ("conversations", {"json": {"conversations": [CARD, {"id": "", "messages": []}]}}, 422, "conversations.1.id"),
     ("conversations", {"json": CARD}, 422, "id"),
     ("conversations", lines(CARD, {"id": "b", "messages": [{"role": "u", "content": 3}]}), 422, "line 2.messages"),

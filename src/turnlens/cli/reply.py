@@ -90,15 +90,10 @@ def _reply_from_store(
     path: str, model: str | None, messages: list[dict[str, Any]], settings: dict[str, Any], json_file: Path | None
 ) -> None:
     from turnlens.store import ConversationStore
-    from turnlens.store.filters import said_by
 
     opened = ConversationStore.open(path, encoder=model, create=False, read_only=True)
     hits = [asdict(hit) for hit in opened.next_replies(messages, **settings)]
     require_hits(opened, hits, settings["where"], "message")
-    speaker = settings["speaker"]
-    if speaker is not None and settings["where"] is None:
-        said = [hit for hit in hits if hit["role"] == speaker]
-        require_hits(opened, said, said_by(speaker), "message", f"--speaker {speaker}")
     probability = hits[0]["probability"] if hits else None
     note(
         "No suggestion: no reply is likely to fit."

@@ -157,7 +157,8 @@ def _told(problem: Mapping[str, Any], known: Iterable[str]) -> str:
     if problem["type"] == "extra_forbidden":
         name = str(problem["loc"][0])
         return f"the service has no setting {name!r}{did_you_mean(name, known)}: expected some of {', '.join(known)}"
-    return ": ".join([*map(str, problem["loc"]), problem["msg"]])
+    told = ": ".join([*map(str, problem["loc"]), problem["msg"]])
+    return f"{told}, got {problem['input']!r}" if problem["loc"] else told
 
 
 class _PrintableFormatter(logging.Formatter):

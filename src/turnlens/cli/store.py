@@ -306,13 +306,12 @@ def require_hits(
     hits: list[Any],
     where: str | None,
     level: Literal["message", "conversation"],
-    asked: str | None = None,
 ) -> None:
     """Raise ``ValueError`` if there are no hits because a filter names a role or a label that the store lacks."""
     from turnlens.store.searches import absent_names
 
     if where is not None and not hits and (absent := absent_names(opened.tables(), where, level)):
-        raise ValueError(f"{asked or f'--where {where!r}'}: {absent}")
+        raise ValueError(f"--where {where!r}: {absent}")
 
 
 def _chosen(opened: ConversationStore, ids: list[str], where: str | None) -> tuple[list[str], str]:

@@ -86,6 +86,15 @@ def by_next_speaker(
     return condition if tables.messages.count_rows(condition) else where
 
 
+def require_speaker(tables: Tables, speaker: str, where: str | None) -> None:
+    """Raise ``ValueError`` if no message has a role, unless a filter names the roles."""
+    if where is not None and names_role(where):
+        return
+    said = said_by(speaker)
+    if not tables.messages.count_rows(said):
+        raise ValueError(f"speaker {speaker}: {absent_names(tables, said, 'message')}")
+
+
 def find_replies(
     tables: Tables,
     query: np.ndarray,

@@ -18,7 +18,7 @@ from turnlens.store.indexes import has_text_index
 from turnlens.store.lance_table import Tables
 from turnlens.store.open_arguments import other_encoder, store_encoder
 from turnlens.store.records import all_ids, conversations_of
-from turnlens.store.searches import by_next_speaker, find_conversations, find_messages, find_replies
+from turnlens.store.searches import by_next_speaker, find_conversations, find_messages, find_replies, require_speaker
 from turnlens.store.state import StoreState
 from turnlens.store.suggestions import SITUATION, find_suggestion
 from turnlens.store.tables import Reader
@@ -174,7 +174,8 @@ class StoreReader:
             speaker: The role that speaks next; by default the one that spoke before the last speaker.
 
         Raises:
-            ValueError: There is no message, a setting is out of range, or the model does not serve the mode.
+            ValueError: There is no message, a setting is out of range, the model does not serve the mode, or no
+                message of the store has the role ``speaker``, and the filter names none.
             FilterError: The filter cannot be read.
         """
         from turnlens.encoders.reply_model import next_speaker
@@ -182,6 +183,8 @@ class StoreReader:
         _check_range(limit, offset)
         tables = self.tables()
         plain = _plain_conversation(messages)
+        if speaker is not None:
+            require_speaker(tables, speaker, where)
         encoder = self._encoder(tables.state)
         query = encoder.reply_query(plain, mode, speaker)
         condition = by_next_speaker(tables, plain, speaker or next_speaker(plain), _condition(where))

@@ -191,7 +191,7 @@ async def next_replies(
             distinct=body.distinct,
             where=body.where,
             limit=body.limit,
-            speaker=speaker,
+            speaker=body.speaker,
         )
         replies = await service.stores.read(lambda: [_shown(hit) for hit in call()], is_long=True)
     else:
