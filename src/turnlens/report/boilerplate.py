@@ -1,10 +1,10 @@
 """Boilerplate: signatures, quoted mail, disclaimers, automatic replies, and placeholders of personal data.
 
 Nothing depends on a language. Boilerplate are sentences at the beginning or the end of messages that one role repeats
-in many conversations, hardly ever by themselves, and in far more different messages than what stands beside them; lines that quote (``>``); all from a line
-of dashes (``--``) on, by which mail programs set off signatures; and automatic replies: long messages that are, word
-for word, the first answer in many conversations. What a form has one choose from is repeated like a signature; that it
-is a request is told by its answers.
+in many conversations, hardly ever by themselves, and in far more different messages than what stands beside them; lines
+that quote (``>``); all from a line of dashes (``--``) on, by which mail programs set off signatures; and automatic
+replies: long messages that are, word for word, the first answer in many conversations. What a form has one choose from
+is repeated like a signature; that it is a request is told by its answers.
 """
 
 from __future__ import annotations
