@@ -89,6 +89,24 @@ def test_a_summary_counts_conversations_and_says_what_grows(tiny_encoder: Senten
         turnlens.cluster(rows, encoder=tiny_encoder, level="conversation").summary()
 
 
+def test_automatic_replies_are_no_typical_next_message(tiny_encoder: SentenceTransformer) -> None:
+    automatic = "we have your message and one of us will answer it by the end of the next working day"
+    said = [
+        (f"please {2 * (number // 2 * 'a' + 'b')} the card now", automatic, f"here is card {number}")
+        for number in range(20)
+    ]
+    rows = [
+        {
+            "id": str(number),
+            "messages": [{"role": role, "content": text} for role, text in zip(("user", "bot", "bot"), texts)],
+        }
+        for number, texts in enumerate(said)
+    ]
+    table = turnlens.cluster(rows, encoder=tiny_encoder).summary().to_pylist()
+    following = [row["next_message"] for row in table if row["kind"] == "request"]
+    assert following and all(text.startswith("here is card") for text in following)
+
+
 def test_messages_have_every_number_that_is_a_label(tiny_encoder: SentenceTransformer) -> None:
     rows = [
         {

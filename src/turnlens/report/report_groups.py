@@ -94,11 +94,12 @@ def with_speakers(groups: Sequence[Group], grouping: Grouping, corpus: Corpus, s
 
 
 def _answers(corpus: Corpus, groups: IntArray) -> dict[int, int]:
-    """Return the most typical answer to each group, a row, by its id."""
+    """Return the most typical answer to each group, a row, by its id; automatic replies, all boilerplate, are none."""
     answered = np.full(len(groups), -1, np.int64)
-    follows = (corpus.conversation[1:] == corpus.conversation[:-1]) & (corpus.role[1:] != corpus.role[:-1])
-    rows = np.flatnonzero(follows)
-    answered[rows + 1] = groups[rows]
+    said = np.flatnonzero(np.asarray(list(map(bool, corpus.texts)), bool))
+    conversation, role = corpus.conversation[said], corpus.role[said]
+    follows = np.flatnonzero((conversation[1:] == conversation[:-1]) & (role[1:] != role[:-1]))
+    answered[said[follows + 1]] = groups[said[follows]]
     return {id: members.central[0] for id, members in members_of(corpus.vectors, answered, corpus.texts).items()}
 
 
