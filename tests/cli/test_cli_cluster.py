@@ -75,6 +75,12 @@ def test_groups_are_compared_with_own_labels(chats: Path, store: Path, tmp_path:
         assert of in said and "% right (F1" in said and "Calibration" in said
     for command in (["cluster", "--store", store], ["label", chats, *to[:-2]]):
         assert "nothing has this label; labels are domain, intent" in fail(*command, "--label", "nosuch")
+    said = fail("cluster", chats, "--store", tmp_path / "new.store", "--label", "nosuch")
+    assert (
+        "nothing has this label; labels are domain, intent" in said
+        and "embedded" not in said
+        and "Grouping" not in said
+    )
 
 
 def test_the_ending_names_the_format_and_a_dash_the_standard_output(store: Path, tmp_path: Path) -> None:

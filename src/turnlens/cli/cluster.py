@@ -12,7 +12,7 @@ import typer
 from turnlens._compat import leave_out_pandas
 from turnlens._utils.files import only_writer
 from turnlens._utils.progress import note
-from turnlens.cli.explore import Compared, Grouping, explored_store, makes_groups, say_who_asks
+from turnlens.cli.explore import NOT_LABELS, Compared, Grouping, explored_store, makes_groups, say_who_asks
 from turnlens.cli.options import GROUP_TABLE, Data, ExploredStore, Force, GivenData, OwnLabel, Seed, StoreModel
 from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.terminal import quiet_transformers, use_one_thread
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _SHOWN = 15
 _KEY = "TURNLENS_NAMING_KEY"
-_NOT_LABELS = {"id", "messages", "role", "content"}
 
 
 @reads_conversations
@@ -93,7 +92,7 @@ def cluster(
     from turnlens.report import cluster as find_groups
 
     chosen = grouping.arguments
-    opened = explored_store(data, store, reading, model, "cluster")
+    opened = explored_store(data, store, reading, model, "cluster", own_label)
     groups = find_groups(opened, level=level, sample=sample, seed=seed, naming=endpoint, **chosen)
     if output is not None:
         with only_writer(output):
@@ -191,7 +190,7 @@ def label(
     none = table["group"].null_count / len(table)
     note(f"Wrote the groups of {len(table):,} messages to {output}; {100 * none:.1f} % belong to none of these")
     if own_label is not None:
-        _print_agreement(table, own.values, own_label, own.of_messages, sorted(own.names - _NOT_LABELS))
+        _print_agreement(table, own.values, own_label, own.of_messages, sorted(own.names - NOT_LABELS))
 
 
 class _OwnLabels:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _PAGE = ".html"
 _SHOWN = 500  # sample conversations in the demo's report: enough to look around in, embedded in seconds
 
+NOT_LABELS = {"id", "messages", "role", "content"}
+
 
 @dataclass(frozen=True)
 class Grouping:
@@ -189,16 +191,23 @@ def say_who_asks(report: Report) -> None:
 
 
 def explored_store(
-    data: list[Path] | None, store: str | None, reading: Reading, model: str | None, command: str
+    data: list[Path] | None,
+    store: str | None,
+    reading: Reading,
+    model: str | None,
+    command: str,
+    label: str | None = None,
 ) -> ConversationStore:
-    """Put the data into a store, and return the store that a command shows."""
+    """Put the data into a store, and return the store that a command shows; one of them must have the label."""
     from turnlens.store import ConversationStore, id_key
     from turnlens.store.state import STATE_FILE
 
     if not data:
         if store is None:
             raise ValueError(f"expected DATA or --store FOLDER: turnlens {command} chats.jsonl")
-        return ConversationStore.open(store, encoder=model, create=False)
+        opened = ConversationStore.open(store, encoder=model, create=False)
+        _require_label(label, set(), opened)
+        return opened
     for path in data:
         if (path / STATE_FILE).is_file():
             raise ValueError(f"{path} is a store: turnlens {command} --store {path}")
@@ -208,6 +217,7 @@ def explored_store(
     key = id_key(store) if reading.redact else None
     conversations = reading.read(data, None if is_url(store) else Path(store), key)
     opened, files = ConversationStore.open(store, encoder=model), reading.files_by_name(data, key)
+    _require_label(label, {*conversations.features, *conversations.features["messages"].feature} - NOT_LABELS, opened)
     if not is_of_these:
         refuse_other_files(opened, conversations, files)
     report = fill(opened, conversations, files)
@@ -218,6 +228,19 @@ def explored_store(
         f"Next time, this is enough: turnlens {command} --store {store}"
     )
     return opened
+
+
+def _require_label(label: str | None, names: set[str], opened: ConversationStore) -> None:
+    """Raise ``ValueError`` if neither the conversations that are to be added nor those of a store have a label."""
+    if label is None or label in names:
+        return
+    from turnlens.store.searches import label_names
+
+    names |= label_names(opened.tables())
+    if label not in names:
+        raise ValueError(
+            f"--label {label}: nothing has this label; labels are {', '.join(sorted(names)) or 'not there'}"
+        )
 
 
 def _stem(path: Path) -> str:

@@ -162,6 +162,15 @@ def absent_names(tables: Tables, where: str, level: Literal["message", "conversa
     return "; ".join(told)
 
 
+def label_names(tables: Tables) -> set[str]:
+    """Return the names of the labels of messages and of conversations. This goes through the whole store."""
+    entries: set[str] = set()
+    for table in (tables.messages, tables.conversations):
+        for batch in table.batches(["labels"]):
+            entries.update(pc.unique(batch["labels"].flatten()).to_pylist())
+    return {entry.partition("=")[0] for entry in entries}
+
+
 def _listed(names: Iterable[str]) -> str:
     shown = sorted(names)
     more = f", … {len(shown) - _TOLD:,} more" if len(shown) > _TOLD else ""
