@@ -11,7 +11,8 @@ import turnlens
 
 SOURCE = Path(turnlens.__file__).parent
 # They train, or explore a corpus.
-SLOW = {"page/explorer.py", "page/report_files.py", "training/centre.py", "training/merging.py", "training/train.py"}
+_EXPLORING = {"page/explorer.py", "page/report_files.py", "report/clustering.py", "report/report.py"}
+SLOW = {*_EXPLORING, "training/centre.py", "training/merging.py", "training/train.py"}
 WITH_EXAMPLES = [
     pytest.param(path, id=(name := path.relative_to(SOURCE).as_posix()), marks=[pytest.mark.slow] * (name in SLOW))
     for path in sorted(SOURCE.rglob("*.py"))

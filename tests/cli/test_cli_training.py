@@ -139,6 +139,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return seen
 
 
+@pytest.mark.slow
 def test_the_best_step_on_the_validation_set_is_written(chats, dev, tiny_encoder_path, tmp_path) -> None:
     short = set_options(batch_size=4, checkpoint_steps=2, learning_rate=0.01)
     steps = ("--method", "dialogue-cse", "--max-steps", 4, *short)
