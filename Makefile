@@ -33,9 +33,11 @@ demo: $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(VENV)/.installed-train)
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -rs -m "not slow" $(TESTS)
 
-# Those that start processes, train from end to end, or need a browser, Ray, notebooks or benchmarks. They often wait, so three at a time.
+# Those that start processes, train from end to end, or need a browser, Ray, notebooks or benchmarks: the longest first,
+# and three at a time, since they often wait, each with one thread.
 test-slow: $(INSTALLED)
-	$(BIN)/python -m pytest -n 3 --dist worksteal -rs -m slow $(TESTS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal --durations=15 -rs -m slow \
+	$(or $(TESTS),tests/test_examples.py tests/test_make_encoder.py tests)
 
 test-all: test test-slow
 
