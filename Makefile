@@ -37,7 +37,7 @@ test: $(INSTALLED)
 # and three at a time, since they often wait, each with one thread.
 test-slow: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal --durations=15 -rs -m slow \
-	$(or $(TESTS),tests/test_examples.py tests/test_make_encoder.py tests)
+	$(or $(TESTS),tests/test_*.py tests/*/)
 
 test-all: test test-slow
 
