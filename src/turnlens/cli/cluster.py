@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,7 +12,15 @@ import typer
 from turnlens._compat import leave_out_pandas
 from turnlens._utils.files import only_writer
 from turnlens._utils.progress import note
-from turnlens.cli.explore import NOT_LABELS, Compared, Grouping, explored_store, makes_groups, say_who_asks
+from turnlens.cli.explore import (
+    NOT_LABELS,
+    Compared,
+    Grouping,
+    absent_label,
+    explored_store,
+    makes_groups,
+    say_who_asks,
+)
 from turnlens.cli.options import GROUP_TABLE, Data, ExploredStore, Force, GivenData, OwnLabel, Seed, StoreModel
 from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.terminal import quiet_transformers, use_one_thread
@@ -190,7 +198,7 @@ def label(
     none = table["group"].null_count / len(table)
     note(f"Wrote the groups of {len(table):,} messages to {output}; {100 * none:.1f} % belong to none of these")
     if own_label is not None:
-        _print_agreement(table, own.values, own_label, own.of_messages, sorted(own.names - NOT_LABELS))
+        _print_agreement(table, own.values, own_label, own.of_messages, own.names - NOT_LABELS)
 
 
 class _OwnLabels:
@@ -224,13 +232,13 @@ def _compare_with_labels(groups: Groups, label: str) -> None:
     _print_agreement(table, values, label, label in groups.report.message_labels, own)
 
 
-def _print_agreement(table: pa.Table, labels: list[Any], label: str, of_messages: bool, names: list[str]) -> None:
+def _print_agreement(table: pa.Table, labels: list[Any], label: str, of_messages: bool, names: Collection[str]) -> None:
     """Print how far the groups of a table agree with a label that the conversations have."""
     from turnlens.evaluation.clustering_metrics import label_agreement, labelled_rows
 
     rows = labelled_rows(table, labels, of_messages)
     if not rows:
-        raise ValueError(f"--label {label}: nothing has this label; labels are {', '.join(names) or 'not there'}")
+        raise absent_label(label, names)
     chosen = table.take(rows)
     confidence = chosen["confidence"].to_numpy() if "confidence" in table.column_names else None
     figures = label_agreement(chosen["group_name"].to_pylist(), [str(labels[row]) for row in rows], confidence)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -238,9 +239,12 @@ def _require_label(label: str | None, names: set[str], opened: ConversationStore
 
     names |= label_names(opened.tables())
     if label not in names:
-        raise ValueError(
-            f"--label {label}: nothing has this label; labels are {', '.join(sorted(names)) or 'not there'}"
-        )
+        raise absent_label(label, names)
+
+
+def absent_label(label: str, names: Collection[str]) -> ValueError:
+    """Return the error of a label that nothing has, where there are others of these names."""
+    return ValueError(f"--label {label}: nothing has this label; labels are {', '.join(sorted(names)) or 'not there'}")
 
 
 def _stem(path: Path) -> str:
