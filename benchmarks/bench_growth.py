@@ -20,21 +20,18 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from scipy import stats
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.base.modules import Normalize
-from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
 import turnlens
 from bench_store import TURNS, RandomVectors, Vectors, conversations, cpu, per_query
 from quick import add_quick, output_of
 from turnlens.store import ConversationStore
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from tiny_encoder import save_tiny_encoder
+if TYPE_CHECKING:
+    from turnlens.encoders.encoder import Encoder
 
 _LARGEST = {"embedding": 30_000}  # a step of more takes minutes and grows as it did before
 _BILLION = 10**9
@@ -69,12 +66,16 @@ def static(folder: Path, messages: int) -> Callable[[], object]:
 
 def static_encoder(dim: int) -> turnlens.ConversationEncoder:
     """An encoder of random word vectors, which takes hardly any time."""
+    import torch  # here, since other stages need none of it, and its memory would be measured
+    from sentence_transformers.base.modules import Normalize
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
     torch.manual_seed(0)
     table = StaticEmbedding(turnlens.load_encoder(device="cpu").tokenizer.backend_tokenizer, embedding_dim=dim)
     return turnlens.ConversationEncoder(modules=[table, Normalize()], device="cpu")
 
 
-def _embedding(encoder: SentenceTransformer, messages: int) -> Callable[[], object]:
+def _embedding(encoder: Encoder, messages: int) -> Callable[[], object]:
     texts = [message["content"] for row in conversations(0, messages) for message in row["messages"]]
     encoder.encode_messages(texts[:100])
     return lambda: encoder.encode_messages(texts)
@@ -113,6 +114,9 @@ def exploring(folder: Path, messages: int) -> Callable[[], object]:
 
 
 def training(folder: Path, messages: int) -> Callable[[], object]:
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    from tiny_encoder import save_tiny_encoder
+
     rows = turnlens.read_conversations(chats(folder, messages))
     encoder = turnlens.load_encoder(str(save_tiny_encoder(folder)))
     recipe = turnlens.training.recipes.get_recipe("dialogue-cse", settings={"max_steps": 10, "batch_size": 4})

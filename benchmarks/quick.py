@@ -98,7 +98,13 @@ def output_of(script: str, *arguments: str, quick: bool, environment: Mapping[st
         command = [sys.executable, script, *arguments]
         return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
     printed = io.StringIO()
-    with redirect_stdout(printed), mock.patch.object(sys, "argv", [script, "--quick", *arguments]):
+    with (
+        redirect_stdout(printed),
+        mock.patch.object(sys, "argv", [script, "--quick", *arguments]),
+        # what the option changes is put back
+        mock.patch.object(loading, "_place_of", loading._place_of),
+        mock.patch("datasets.config.HF_DATASETS_CACHE", scratch()),
+    ):
         try:
             runpy.run_path(script, run_name="__main__")
         except SystemExit as end:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from turnlens.report.html_report import plain_number
-from turnlens.report.trends import span_of, trend_of, usual_period
+from turnlens.report.trends import span_of, starts_of, trend_of, usual_period
 
 DAY = 86_400.0
 
@@ -14,6 +14,12 @@ def test_periods_follow_the_span_of_the_data(days: int, period: str) -> None:
     times = np.linspace(0, days * DAY, 300)
     assert usual_period(times) == period
     assert usual_period(np.append(times, [-800 * DAY, np.nan])) == period  # one that is two years older
+
+
+def test_periods_start_on_days_mondays_and_months() -> None:
+    sunday = 3 * DAY + 3600.0  # 4 January 1970
+    starts = {period: str(starts_of(np.array([sunday]), period)[0]) for period in ("day", "week", "month")}
+    assert starts == {"day": "1970-01-04", "week": "1969-12-29", "month": "1970-01"}
 
 
 def test_stray_conversations_do_not_decide_growth() -> None:

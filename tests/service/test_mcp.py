@@ -26,7 +26,8 @@ from .server import Running, run_server
 def dated(start: int, count: int) -> list[dict[str, Any]]:
     rows = talks(count, start=start)
     for number, row in enumerate(rows):
-        row["messages"][0]["timestamp"] = f"2026-05-{number + 1:02}T10:00:00"
+        for message in row["messages"]:
+            message["time"] = f"2026-05-{number + 1:02}T10:00:00"
     return rows
 
 
@@ -91,7 +92,8 @@ def test_every_tool_answers(ask: Callable[..., Any], stores: dict[str, Path]) ->
         source = ask("conversation", id=example["conversation"], store="talks").structured_content
         assert source["messages"][example["turn"]]["content"] == example["text"]
     trends = ask("trends", store="talks", kind=listed["groups"][0]["kind"]).structured_content
-    assert trends["period"] == "day" and sum(trends["counts"].values()) == 30
+    weeks = {"2026-04-27": 3, "2026-05-04": 7, "2026-05-11": 7, "2026-05-18": 7, "2026-05-25": 6}  # Mondays
+    assert trends["period"] == "week" and trends["counts"] == weeks
     assert {group["group"]: sum(group["counts"].values()) for group in trends["groups"]} == {
         group["group"]: group["conversations"]
         for group in listed["groups"]

@@ -17,7 +17,7 @@ from turnlens._utils.files import atomic_path
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
 from turnlens.report.measures import members, number_kind
 from turnlens.report.report import Group, Report
-from turnlens.report.trends import Period, Trend, span_of, trend_of
+from turnlens.report.trends import Period, Trend, starts_of, trend_of, usual_period
 from turnlens.store.rewrites import OVERVIEW_FILE
 
 _KINDS = ("request", "message", "answer", "along the way", "no request")  # in this order
@@ -155,7 +155,6 @@ def _speaking(report: Report, role: str | None) -> tuple[BoolArray, FloatArray]:
 
 
 _EXAMPLES = 5
-_MOST_DAYS = 92  # that are counted one by one; a longer time is counted by months
 _TEXTS = ("example", "example_2", "next_message")
 
 
@@ -164,15 +163,13 @@ def write_summary(store: Path, report: Report) -> None:
     groups = {group.id: group for group in report.groups["message"] if group.level == 1}
     times = report.messages["time"]
     times = np.where(np.isnan(times), report.conversations["time"][report.messages["conversation"]], times)
-    first, last = span_of(times) or (0.0, np.inf)
-    period = "day" if last - first <= _MOST_DAYS * 86_400 else "month"
+    period = usual_period(times)
 
     def counts(rows: IntArray) -> dict[str, int]:
         """Count the conversations that have some of the messages, by the time of the first of them."""
         rows = rows[~np.isnan(times[rows])]
         _, first = np.unique(report.messages["conversation"][rows], return_index=True)
-        dates = times[rows[first]].astype("datetime64[s]").astype(f"datetime64[{period[0].upper()}]")
-        values, numbers = np.unique(dates, return_counts=True)
+        values, numbers = np.unique(starts_of(times[rows[first]], period), return_counts=True)
         return dict(zip(values.astype(str).tolist(), numbers.tolist()))
 
     def places(rows: Sequence[int]) -> list[tuple[str, int]]:

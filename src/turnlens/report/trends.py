@@ -8,6 +8,7 @@ from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from turnlens._utils.vectors import BoolArray, FloatArray
 
@@ -74,6 +75,14 @@ def usual_period(times: FloatArray) -> Period:
     """The period that suits the span of some times: days of two weeks, weeks of four months, else months."""
     first, last = span_of(times) or (0.0, 0.0)
     return next((period for period, days in _LONGEST.items() if last - first <= days * _DAY), "month")
+
+
+def starts_of(times: FloatArray, period: Period) -> NDArray[np.datetime64]:
+    """The day, the Monday or the month in which each of some known times is (n,), in UTC."""
+    days = times.astype("datetime64[s]").astype("datetime64[D]")
+    if period == "week":
+        return days - (days.astype(int) + 3) % 7  # 1970 began on a Thursday
+    return days.astype("datetime64[M]") if period == "month" else days
 
 
 def trend_of(times: FloatArray, period: Period | None = None) -> Trend | None:

@@ -87,7 +87,7 @@ async def groups(asked: SomeGroups, service: Service, store: OpenStore) -> dict[
 
 
 async def trends(asked: SomeGroups, service: Service, store: OpenStore) -> dict[str, Any]:
-    """Count the conversations of each group by day or month, those that have grown most first."""
+    """Count the conversations of each group by day, week or month, those that have grown most first."""
 
     def read() -> dict[str, Any]:
         overview, groups = _groups(store, asked)
