@@ -87,7 +87,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--messages", type=int, default=100_000)
     parser.add_argument("--conversations", type=int, default=300, help="for what cluster costs")
-    add_quick(parser, messages=160, conversations=8)
+    add_quick(parser, messages=800, conversations=8)
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:

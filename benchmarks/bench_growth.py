@@ -168,7 +168,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 30_000, 100_000])
     parser.add_argument("--stages", choices=STAGES, nargs="+", default=list(STAGES))
-    add_quick(parser, sizes=[80])
+    add_quick(parser, sizes=[800])
     parser.add_argument("--one", choices=STAGES, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:

@@ -13,9 +13,11 @@ Run: python benchmarks/bench_store.py [--messages 200000]
 from __future__ import annotations
 
 import argparse
+import re
 import resource
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -34,7 +36,7 @@ MESSAGES_IN_CLUSTER, CLUSTERS_IN_TOPIC = 20, 200
 
 
 class RandomVectors(StoreEncoder):
-    """Gives the n-th message ("message n: …") the n-th of some random vectors."""
+    """Gives the n-th message ("message n: …") the n-th of some random vectors, and any other text one of them."""
 
     has_replies, dim, name = False, DIM, "random"
 
@@ -46,7 +48,8 @@ class RandomVectors(StoreEncoder):
         return "random"
 
     def messages(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
-        numbers = [int(text.split(":")[0].split()[1]) for text in texts]
+        found = [re.match(r"message (\d+):", text) for text in texts]
+        numbers = [int(match[1]) if match else zlib.crc32(text.encode()) for match, text in zip(found, texts)]
         return {"vector": self._vectors.of(numbers), "tokens": np.ones(len(texts), np.int64)}
 
     def _text_query(self, text: str) -> np.ndarray:
