@@ -35,6 +35,7 @@ import psutil
 import file_attacks
 import turnlens
 from bench_service import server, wait_until_loaded
+from quick import add_quick, tiny_encoder
 from turnlens.store import ConversationStore
 
 CLIENTS, SLOW_CONNECTIONS = 24, 50
@@ -250,7 +251,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60, help="of each attack")
     parser.add_argument("--attacks", default=",".join(table))
     parser.add_argument("--model")
-    parser.add_argument("--quick", action="store_true", help="three seconds of each")
+    add_quick(parser, seconds=3, model=tiny_encoder)
     parser.add_argument("--files", nargs="*", metavar="NAME", help="attacks by files; all, or those with these words")
     options = parser.parse_args()
     if options.files is not None:
@@ -278,8 +279,7 @@ def withstood(name: str, attack: Attack, rows: list[dict], store: Path, options:
             body = {"conversations": [{"id": _LARGE, "messages": large}]}
             httpx2.post(f"{url}/v1/conversations", json=body, timeout=600).raise_for_status()
             before = process.memory_info().rss / 1e9
-            seconds = 3 if options.quick else options.seconds
-            took = asyncio.run(trouble(url, process, texts, attack, seconds, told))
+            took = asyncio.run(trouble(url, process, texts, attack, options.seconds, told))
     print(f"## {name}")
     for client, statuses in told.hostile.items():
         print(f"{client}: " + ", ".join(f"{count:,} × {status}" for status, count in sorted(statuses.items())))
