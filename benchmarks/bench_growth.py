@@ -1,4 +1,4 @@
-"""Growth of the cost of each stage with the corpus: the constants and exponents of docs/scale.md#what-it-costs.
+"""Growth of the cost of each stage with the corpus: the constants and exponents of docs/results.md#what-it-costs.
 
 Runs every stage at several sizes, each in a process of its own, and prints its CPU seconds (of all threads) and peak
 memory; then the exponent b of time = a · messages^b by least squares on the logarithms, with its 95 % interval, and the

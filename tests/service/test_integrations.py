@@ -21,7 +21,7 @@ def run_block(package: str, url: str = PAGE) -> dict[str, Any]:
     pytest.importorskip(package, reason=f"needs {package}, which no extra has")
     (code,) = [
         block.code
-        for page in ("service.md", "groups-as-tables.md")
+        for page in ("service.md", "groups.md")
         for block in blocks_of(ROOT / "docs" / page)
         if block.language == "python" and package in block.code
     ]

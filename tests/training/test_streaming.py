@@ -1,4 +1,4 @@
-"""Training on a stream part by part: the recipe of docs/scale.md#training-in-several-processes, as it stands there."""
+"""Training on a stream part by part: the recipe of docs/training.md#several-processes-and-much-data, as it stands there."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 import turnlens
 from turnlens.training.collators import TextCollator
 
-_PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
+_PAGE = Path(__file__).parents[2] / "docs" / "training.md"
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ _LARGEST_UNINDEXED, _WHILE_ADDING = 0.25, 1.0  # texts outside the index, as a s
 _UNINDEXED_BYTES = 2 * 2**20  # of a store of that size, too; a search for words reads them in some 70 ms
 RETENTION = timedelta(minutes=10)  # longer than any reader needs to notice a commit
 _NEVER = timedelta(days=36_500)
-SMALLEST_INDEXED = 20_000  # vectors; fewer are held in memory. Measured in docs/scale.md#what-it-costs.
+SMALLEST_INDEXED = 20_000  # vectors; fewer are held in memory. Measured in docs/results.md#what-it-costs.
 _LEAST_LIVE = 0.75  # of the rows of an index; if more were deleted, it is written again
 
 

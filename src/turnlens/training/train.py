@@ -89,7 +89,7 @@ def train(
     if isinstance(data, IterableDataset):
         raise ValueError(
             "a stream of conversations has neither a length to plan epochs by nor an order to resume in: train on one "
-            "part of it after the other, see 'More data than the disk holds' in docs/scale.md"
+            "part of it after the other, see 'More data than the disk holds' in docs/training.md"
         )
     if output is not None:
         check_apart(output, data)
