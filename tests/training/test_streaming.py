@@ -1,4 +1,4 @@
-"""Training on a stream part by part: the recipe of docs/training.md#several-processes-and-much-data, as it stands there."""
+"""Training on a stream part by part: the recipe of docs/training.md, as it stands there."""
 
 from collections.abc import Callable
 from pathlib import Path
