@@ -35,6 +35,7 @@ COMMANDS = {
     "export": "talks --output talks.jsonl",
     "label": "chat.jsonl --groups chats.store --output labels.csv",
     "search": "talks card --mode text",
+    "groups ask": "talks",
     "store info": "talks",
     "store compact": "talks",
     "store annotate": "talks tags.jsonl --label intent",

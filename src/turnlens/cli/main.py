@@ -19,6 +19,7 @@ from turnlens.cli.embed import embed
 from turnlens.cli.evaluate import evaluate
 from turnlens.cli.explore import explore
 from turnlens.cli.export import convert, export
+from turnlens.cli.groups import groups
 from turnlens.cli.inspect import inspect
 from turnlens.cli.reply import reply
 from turnlens.cli.serve import new_key, serve
@@ -69,8 +70,13 @@ for purpose, commands in PURPOSES.items():
         app.command(rich_help_panel=purpose)(command)
 
 _GROUPS = "More commands"
+app.add_typer(groups, name="groups", rich_help_panel=_GROUPS)
 app.add_typer(store, name="store", rich_help_panel=_GROUPS)
-_OWN = {"store", *(command.__name__.replace("_", "-") for commands in PURPOSES.values() for command in commands)}
+_OWN = {
+    "groups",
+    "store",
+    *(command.__name__.replace("_", "-") for commands in PURPOSES.values() for command in commands),
+}
 for name in COMMANDS:
     if name in _OWN:
         logging.getLogger("turnlens").warning("left out the command %s of an extension: it is one of turnlens", name)

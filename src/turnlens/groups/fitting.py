@@ -65,14 +65,14 @@ def fit_groups(
         requests: All of them are requests.
     """
     graph = neighbour_graph(neighbours.rows)
-    parts = communities(graph, _RESOLUTION, settings.seed)
-    levels = merged(_sums(vectors, parts))  # (parts, parts)
+    parts = small_communities(graph, settings.seed)
+    levels = merged(sums_of(vectors, parts))  # (parts, parts)
     least = neighbours.rows.shape[1] / 2
 
     @cache
     def groups_at(level: int) -> IntArray:
         labels = levels[level][parts]
-        return _settled(vectors, by_size(np.where(np.bincount(labels)[labels] >= least, labels, -1)))
+        return settled(vectors, by_size(np.where(np.bincount(labels)[labels] >= least, labels, -1)))
 
     def groups_near(number: float) -> IntArray:
         sizes = np.bincount(parts)
@@ -87,7 +87,7 @@ def fit_groups(
         if requests:
             finer = best_at(_PRICE_OF_REQUESTS)
             fine = finer if _count(finer) < _NOISY * _count(fine) else fine
-            whole = joined(_sums(vectors, fine), np.bincount(fine[fine >= 0]), _ALIKE)
+            whole = joined(sums_of(vectors, fine), np.bincount(fine[fine >= 0]), _ALIKE)
             fine = by_size(np.append(whole, -1)[fine])
         if settings.granularity != "medium":
             fine = groups_near(_TIMES[settings.granularity] * _count(fine))
@@ -96,6 +96,11 @@ def fit_groups(
     if not _count(fine):
         return Fitted(fine, np.zeros(0, np.int64))
     return Fitted(fine, coarser(graph, fine, settings.seed))
+
+
+def small_communities(graph: Any, seed: int) -> IntArray:
+    """The community of each vector, far too many to be groups, from `neighbour_graph` (m,)."""
+    return communities(graph, _RESOLUTION, seed)
 
 
 def fit_parts(
@@ -126,10 +131,10 @@ def fit_parts(
     return Fitted(fine, coarse)
 
 
-def _settled(vectors: FloatArray, labels: IntArray) -> IntArray:
+def settled(vectors: FloatArray, labels: IntArray) -> IntArray:
     """Groups after each vector has joined the one whose mean is nearest, some times over."""
     for _ in range(_ROUNDS if _count(labels) else 0):
-        labels = by_size((vectors @ unit_vectors(_sums(vectors, labels)).T).argmax(1))
+        labels = by_size((vectors @ unit_vectors(sums_of(vectors, labels)).T).argmax(1))
     return labels
 
 
@@ -143,11 +148,11 @@ def closeness(vectors: FloatArray, labels: IntArray) -> float:
         labels: The group of each, -1 for none (s,).
     """
     inside = np.flatnonzero((labels >= 0) & (np.bincount(labels + 1)[labels + 1] > 1))
-    others = _sums(vectors, labels)[labels[inside]] - vectors[inside]  # (vectors in groups, dim)
+    others = sums_of(vectors, labels)[labels[inside]] - vectors[inside]  # (vectors in groups, dim)
     return float((unit_vectors(others) * vectors[inside]).sum() / max(len(labels), 1))
 
 
-def _sums(vectors: FloatArray, labels: IntArray) -> FloatArray:
+def sums_of(vectors: FloatArray, labels: IntArray) -> FloatArray:
     """The sum of the vectors of each group (groups, dim); a label of -1 is no group."""
     inside = np.flatnonzero(labels >= 0)
     members = sparse.csr_matrix(

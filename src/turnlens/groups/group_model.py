@@ -37,6 +37,7 @@ class StoredGroup:
         new: It appeared when the data grew.
         renamed: A user named it.
         pinned: A user merged or split it.
+        asked: It is pinned by answers to questions, so that further answers may change it.
         aside: A user listed it apart from the requests (true) or with them (false).
     """
 
@@ -47,6 +48,7 @@ class StoredGroup:
     renamed: bool = False
     pinned: bool = False
     aside: bool | None = None
+    asked: bool = False
 
     def __post_init__(self) -> None:
         # whoever gave it: a person, a file, a model, or the texts
@@ -98,6 +100,7 @@ class GroupModel:
         groups: All fine and coarse groups by id.
         next_id: The next free id; no id from here on was ever given.
         basis: The vectors that groups were fitted to. Topics have none, nor have groups of erased texts.
+        answers: The hashes of a text of each of two groups, and whether a user said that these are the same.
     """
 
     stamp: str
@@ -109,6 +112,7 @@ class GroupModel:
     groups: Mapping[int, StoredGroup]
     next_id: int
     basis: Basis | None = None
+    answers: Sequence[tuple[int, int, bool]] = ()
 
     @property
     def joined(self) -> int:
@@ -187,6 +191,7 @@ def write_models(store: Path, models: GroupModels) -> None:
         facts[kind] = {
             "stamp": own.stamp,
             "next_id": own.next_id,
+            "answers": own.answers,
             "centroids": ids,
             "groups": {str(id): asdict(group) for id, group in sorted(own.groups.items())},
         }
@@ -215,6 +220,7 @@ def _from(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kind: str)
         groups=groups,
         next_id=facts["next_id"],
         basis=_basis(facts, arrays, kind),
+        answers=[tuple(answer) for answer in facts.get("answers", ())],
     )
 
 

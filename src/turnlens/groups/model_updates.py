@@ -75,7 +75,7 @@ def update_model(
         groups[id] = replace(former.groups.get(id, StoredGroup()), parent=coarse_of.get(id), new=new)
     stamp = f"{fitting} {joined} {texts}"
     places = _former_places(rows, as_before, former)
-    model = GroupModel(stamp, keys, fine, neighbours.rows, places, {}, groups, next_id)
+    model = GroupModel(stamp, keys, fine, neighbours.rows, places, {}, groups, next_id, answers=former.answers)
     return replace(model, centroids={**centroids_of(vectors, fine), **centroids_of(vectors, model.coarse)})
 
 

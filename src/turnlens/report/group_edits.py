@@ -140,7 +140,7 @@ def _merged(model: GroupModel, groups: Sequence[int], name: str | None) -> Group
                 f"group {first} ({model.groups[first].name}) is of {_listed(own)}, group {group} "
                 f"({model.groups[group].name}) of {_listed(others)}: groups of different roles cannot be merged"
             )
-    changes = {first: replace(model.groups[first], pinned=True)}
+    changes = {first: replace(model.groups[first], pinned=True, asked=False)}
     if model.groups[first].parent is None:
         changes |= {id: replace(group, parent=first) for id, group in model.groups.items() if group.parent in groups}
         fine = model.fine
