@@ -87,6 +87,7 @@ def test_a_plain_encoder_sums_cosines(tiny_encoder_path, files, tmp_path) -> Non
     assert_same(ranks, expected(tiny_encoder_path, "first", "assistant", REPLIES, "bi"))
 
 
+@pytest.mark.slow
 def test_a_usual_reply_of_a_store_is_suggested(tmp_path: Path) -> None:
     talk = [("user", "Where is my parcel?"), ("assistant", "Your parcel will arrive tomorrow.")]
     messages = [{"role": role, "content": content} for role, content in talk]

@@ -34,6 +34,7 @@ def test_secrets_and_national_ids_are_found() -> None:
         assert Redaction.parse("all").text(text) == text
 
 
+@pytest.mark.slow
 def test_documentation_has_the_figures_of_presidio() -> None:
     pytest.importorskip("presidio_analyzer", reason="needs the extra redact")
     recall, precision = shares(counts(presidio(), written_cases)["together"])

@@ -227,6 +227,7 @@ def test_a_model_card_cites_the_paper_if_any(fit, model, tmp_path) -> None:
         assert re.findall("@inproceedings{(.+),", (folder / "README.md").read_text()) == papers
 
 
+@pytest.mark.slow
 def test_the_seed_decides_the_weights(fit) -> None:
     recipes = [short(max_steps=2, seed=seed) for seed in (0, 0, 1)]
     first, again, other = (weights(fit(recipe)) for recipe in recipes)

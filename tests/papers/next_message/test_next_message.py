@@ -110,6 +110,7 @@ def test_modes_of_a_triple_encoder_are_the_literal_formulas(tiny_encoder, with_v
     assert ranks_of(components, "normal") == ranks_of(result, "average")
 
 
+@pytest.mark.slow
 def test_modes_of_a_plain_encoder_are_the_literal_formulas(tiny_encoder) -> None:
     rows, literal = talks(seed=1), Literal(tiny_encoder)
 
