@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 # Scripts written without spaces give one token per character: Thai to Lao, Myanmar, Khmer, kana,
@@ -38,13 +39,23 @@ _FEW_LETTERS = 20  # of the Latin alphabet without accents, which many languages
 MULTILINGUAL = "intfloat/multilingual-e5-small"
 
 
+@cache
+def _identifier() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE)
+
+
+def forget_languages() -> None:
+    """Free the 80 MB by which languages are told, before what needs more memory; they are read again when needed."""
+    _identifier.cache_clear()
+
+
 def language_of(messages: Iterable[Mapping[str, Any]]) -> str | None:
     """Return the language of a conversation as a code of ISO 639, such as ``"de"``; ``None`` for too few letters."""
-    import py3langid
-
     text = " ".join(message["content"] for message in messages)[:_CHARACTERS]
     letters = sum(map(str.isalpha, text))
-    return py3langid.classify(text)[0] if letters >= (_FEW_LETTERS if text.isascii() else 1) else None
+    return _identifier().classify(text)[0] if letters >= (_FEW_LETTERS if text.isascii() else 1) else None
 
 
 def shares(counts: Mapping[str, int]) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from turnlens._utils.processes import give_back_memory
-from turnlens.data.languages import language_of
+from turnlens.data.languages import forget_languages, language_of
 from turnlens.store.lance_table import LanceTable, Tables
 from turnlens.store.state import IndexFacts, naming_damage
 from turnlens.store.vector_index import VectorPart, remove_others, write_index
@@ -83,6 +83,7 @@ def _is_foreign(texts: Sequence[str]) -> bool:
     """Return true if most texts are in other languages than English."""
     starts = range(0, len(texts), _TOGETHER)
     languages = [language_of([{"content": text} for text in texts[start : start + _TOGETHER]]) for start in starts]
+    forget_languages()
     known = [language for language in languages if language is not None]
     return known.count("en") < len(known) / 2
 
