@@ -27,12 +27,12 @@ _TELLING_WORDS = 6  # that a clause has at best
 _USUAL = 0.1  # share of its messages from which on a word is not rare
 _FLAW = 0.1  # each word less than three, a word of fewer than three texts of the group, a gap, more sentences at an end
 _CUT = 0.3  # what they lose, at each end, by being cut out of a sentence
-_PRIVATE = 1.5  # what they lose by a number, or by a word that fewer than three texts have: it may be about somebody
+_PRIVATE = 1.0  # what they lose by a number, or by a word that fewer than three texts have: it may be about somebody
 _LEAST = 0.7  # what must be left to the best before it loses by numbers, cuts and width
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _CLAUSE_END = re.compile(r"(?<=[,;:])\s+|(?<=[，；：、])|\s+[-–—]+\s+")
 _MARKS = re.compile(r"\s*([,.!?;:…])(?:\s*\1)*")  # the same one, perhaps several times
-_LONG_NUMBER = re.compile(r"\b\d{5,}\b")  # of somebody's telephone or order
+_LONG_NUMBER = re.compile(r"(?<![\w-])[\w-]*\d{5,}[\w-]*")  # somebody's telephone or order, with letters around it
 _QUOTED = re.compile(r"[“„«‹\"]([^“”„«»‹›\"]*)[“”»›\"]?")
 _LOOSE = " ,;:，；：、-–—"
 _CLOSING = _LOOSE + ".!?…)]}»”"  # does not begin a name
