@@ -137,6 +137,8 @@ def test_search_shows_mistakes_in_one_line(store, tmp_path) -> None:
     assert result.exit_code == 1
     assert "error: filter, character 8: expected a text in quotes, got 'user'" in result.output
     assert "is not a store" in run("search", tmp_path / "none", "x").output
+    for settings in ((), ("--mode", "hybrid"), ("--level", "conversation"), ("--level", "reply")):
+        assert "the query has no text" in fail("search", store, " ", *settings)
     assert "belongs to --level message" in run("search", store, "x", "--level", "reply", "--mode", "text").output
 
 

@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from datasets import Dataset
@@ -23,7 +25,7 @@ def test_messages_by_text_and_by_both(store) -> None:
     hits = store.search_messages("cards lost", mode="text", limit=20)  # stems
     assert {hit.text for hit in hits} == {"cancel my card", "is it lost", "my card is lost", "i cancel the card"}
     assert hits[0].text == "my card is lost"
-    for nothing in ("zebra", "", "!?", "the"):
+    for nothing in ("zebra", "!?", "the"):
         assert not store.search_messages(nothing, mode="text")
     for mode in ("text", "hybrid"):
         hits = store.search_messages("card", mode=mode, where="role = 'user'")
@@ -71,8 +73,14 @@ def test_settings_that_do_not_fit(store) -> None:
         store.search_messages(np.ones(31))
     with pytest.raises(ValueError, match="limit must be 1 or more"):
         store.search_messages("x", limit=0)
-    with pytest.raises(ValueError, match="one or more"):
-        store.next_replies([])
+    for empty in ("", " \n"):
+        said = [{"role": "user", "content": empty}]
+        for search in (store.search_messages, partial(store.search_messages, mode="text"), store.search_conversations):
+            with pytest.raises(ValueError, match="expected one or more words"):
+                search(empty)
+        for messages in ([], said):
+            with pytest.raises(ValueError, match="one or more"):
+                store.next_replies(messages)
 
 
 def test_an_empty_store_finds_nothing(tmp_path, tiny_encoder) -> None:
@@ -178,6 +186,23 @@ def test_the_usual_reply_is_suggested_first(served: ConversationStore) -> None:
         scores = [hit.score for hit in hits[1:]]
         assert scores == sorted(scores, reverse=True)
         assert served.next_replies(said(ASKED[0]), limit=3, offset=1, **settings) == hits[1:]
+
+
+def with_notices(messages: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The messages, each with two of the app's after it, which have no text."""
+    notices = [{"role": role, "content": text} for role, text in (("assistant", ""), ("app", " "))]
+    return [message for said in messages for message in (said, *notices)]
+
+
+def test_messages_without_text_are_never_found(served: ConversationStore) -> None:
+    rows = [{**row, "messages": with_notices(row["messages"])} for row in served.export()]
+    for add in (lambda: served.add(rows[:3]), lambda: served.add(rows[3:]), served.compact):
+        add()
+        for where in (None, "turn >= 0", "role != 'user'"):
+            hits = served.search_messages("x", where=where, limit=99) + served.search_messages(".", where=where)
+            replies = served.next_replies(with_notices(said(ASKED[0])), where=where, limit=99)
+            assert hits and all(hit.text.strip() for hit in [*hits, *replies])
+            assert replies[0].text == USUAL and replies[0].probability >= 0.65
 
 
 def test_nothing_is_suggested_where_replies_differ(served: ConversationStore) -> None:

@@ -148,7 +148,7 @@ def _indexed(changes: Transaction, name: str, table: LanceTable, column: str) ->
     The new one takes in the vectors of others that are not at least twice as large. So there are few, and a vector is
     written again only when what it is written with has grown by half.
     """
-    left = table.row_ids()
+    left = table.row_ids(table.with_text)
     kept: list[tuple[IndexFacts, np.ndarray]] = []
     for facts in sorted(changes.tables.state.indexes.get(name, []), key=lambda facts: -facts.rows):
         part = VectorPart.open(changes.vectors, facts)

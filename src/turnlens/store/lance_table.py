@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,11 @@ class LanceTable:
         """The columns."""
         with self._using():
             return self.inner.schema
+
+    @cached_property
+    def with_text(self) -> str:
+        """The condition for rows that vectors find: a message without text is like no other."""
+        return "tokens > 0" if "tokens" in self.schema.names else "true"
 
     def count_rows(self, where: str | None = None) -> int:
         """Count the rows that fulfil a condition."""
@@ -90,6 +96,7 @@ class LanceTable:
 
     def _scanned(self, column: str, query: np.ndarray, where: str | None, count: int) -> Ranking:
         """Find what `nearest` does by LanceDB, which reads all vectors for it."""
+        where = self.with_text if where is None else type(where)(f"({where}) AND {self.with_text}")
         with self._using(where):
             search = self.inner.search(np.asarray(query, np.float32), vector_column_name=column).distance_type("dot")
         ids, distances = self._ranking(search.bypass_vector_index(), where, count, "_distance")

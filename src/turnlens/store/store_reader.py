@@ -109,7 +109,7 @@ class StoreReader:
             offset: How many of the best to leave out.
 
         Raises:
-            ValueError: A setting is out of range, or the query does not fit the mode.
+            ValueError: A setting is out of range, or the query is empty or does not fit the mode.
             TypeError: The query is neither a text nor a vector, such as a list of texts.
             FilterError: The filter cannot be read.
         """
@@ -118,6 +118,8 @@ class StoreReader:
             raise ValueError(f"mode must be one of {', '.join(_MODES)}, got {mode!r}")
         if not isinstance(query, str) and mode != "vector":
             raise ValueError(f"expected a text for mode {mode!r}, got {type(query).__name__}")
+        if isinstance(query, str):
+            _require_text([query])
         tables = self.tables()
         vector = None if mode == "text" else self._query_vector(tables.state, query)
         text = str(query) if mode != "vector" else None
@@ -135,7 +137,7 @@ class StoreReader:
             offset: How many of the best to leave out.
 
         Raises:
-            ValueError: A setting is out of range.
+            ValueError: A setting is out of range, or the query has no text.
             FilterError: The filter cannot be read.
         """
         _check_range(limit, offset)
@@ -165,7 +167,7 @@ class StoreReader:
         the situations of the store that are most like this one. If the first reply has none, there is no suggestion.
 
         Args:
-            messages: The conversation so far, ``{"role", "content"}`` each.
+            messages: The conversation so far, ``{"role", "content"}`` each; those without text are left out.
             distinct: Return each text only once.
             where: A filter on messages, as for `search_messages`.
             limit: How many to return.
@@ -174,15 +176,15 @@ class StoreReader:
             speaker: The role that speaks next; by default the one that spoke before the last speaker.
 
         Raises:
-            ValueError: There is no message, a setting is out of range, the model does not serve the mode, or no
-                message of the store has the role ``speaker``, and the filter names none.
+            ValueError: No message has text, a setting is out of range, the model does not serve the mode, or no message
+                of the store has the role ``speaker``, and the filter names none.
             FilterError: The filter cannot be read.
         """
         from turnlens.encoders.reply_model import next_speaker
 
         _check_range(limit, offset)
         tables = self.tables()
-        plain = _plain_conversation(messages)
+        plain = [message for message in _plain_conversation(messages) if message["content"].strip()]
         if speaker is not None:
             require_speaker(tables, speaker, where)
         encoder = self._encoder(tables.state)
@@ -240,7 +242,13 @@ def _plain_conversation(messages: Sequence[Message]) -> list[Message]:
     if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
         raise TypeError(f'messages: expected a list of {{"role", "content"}}, got {messages!r:.60}')
     plain = plain_messages(list(messages), "the conversation")
+    _require_text([message["content"] for message in plain])
     return instructions_apart(plain)[1] or plain  # as they are stored
+
+
+def _require_text(texts: Sequence[str]) -> None:
+    if not any(text.strip() for text in texts):
+        raise ValueError("the query has no text: expected one or more words")
 
 
 def _condition(where: str | None) -> str | None:

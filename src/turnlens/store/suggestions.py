@@ -37,21 +37,24 @@ def find_suggestion(tables: Tables, situation: FloatArray, where: str | None) ->
         situation: The vectors of the last messages, of length 1, the latest first (at most four, dim).
         where: The condition that the message must fulfil.
     """
-    messages, replies = tables.messages, set()
+    messages, after = tables.messages, []
     for back, vector in enumerate(situation[:2], start=1):
         similar = messages.ranked(messages.nearest("vector", vector, None, _FOUND), ["conversation", "turn"])
-        replies |= {(row["conversation"], row["turn"] + back) for row in similar.to_pylist()}
-    among = ids_among(sorted({conversation for conversation, _ in replies}))
-    if not replies:
+        after += [(row["conversation"], row["turn"], back) for row in similar.to_pylist()]
+    if not after:
         return None
-    rows = messages.rows(among, ["_rowid", "conversation", "turn"]).to_pylist()
-    place = {(row["conversation"], row["turn"]): row["_rowid"] for row in rows}
+    among = ids_among(sorted({conversation for conversation, *_ in after}))
+    rows = messages.rows(f"{among} AND {messages.with_text}", ["_rowid", "conversation", "turn"])
+    rows = rows.sort_by([("conversation", "ascending"), ("turn", "ascending")]).to_pylist()
+    number = {(row["conversation"], row["turn"]): number for number, row in enumerate(rows)}
+    place = {(row["conversation"], number): row["_rowid"] for number, row in enumerate(rows)}
+    replies = {(conversation, number[conversation, turn] + back) for conversation, turn, back in after}
     allowed = set(messages.rows(f"({where}) AND {among}" if where else among, ["_rowid"])["_rowid"].to_pylist())
     followed = np.array(  # the ids of replies, and of the messages before them; _NONE for none
         [
-            [place.get((conversation, turn - back), _NONE) for back in range(len(situation) + 1)]
-            for conversation, turn in sorted(replies)
-            if place.get((conversation, turn)) in allowed
+            [place.get((conversation, number - back), _NONE) for back in range(len(situation) + 1)]
+            for conversation, number in sorted(replies)
+            if place.get((conversation, number)) in allowed
         ],
         np.uint64,
     )

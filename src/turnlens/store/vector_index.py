@@ -110,7 +110,7 @@ class VectorPart:
         Args:
             query: The query (dim,).
             count: How many to return.
-            allowed: The ids to choose from, sorted; all of them count.
+            allowed: The ids to choose from, sorted.
             is_exact: Search all vectors, not only the nearest cells.
         """
         rows: np.ndarray | None = None  # all of them
@@ -125,7 +125,7 @@ class VectorPart:
             rows = np.concatenate([np.arange(start, end) for start, end in spans])
             scores = np.concatenate([self.vectors[start:end] @ query for start, end in spans])
         ids = self.ids if rows is None else self.ids[rows]
-        if allowed is None and self.is_live is not None:
+        if self.is_live is not None:
             is_live = self.is_live if rows is None else self.is_live[rows]
             ids, scores = ids[is_live], scores[is_live]
         best = best_of(scores, count)

@@ -80,7 +80,7 @@ class VectorSearch:
 
     def _load(self, table: LanceTable, column: str) -> Parts | None:
         former = {part.name: part for part in self._former.get(column) or ()}
-        left, parts = table.row_ids(), []
+        left, parts = table.row_ids(table.with_text), []
         for facts in self._indexes.get(column, ()):
             part = former.get(facts.file) or VectorPart.open(self._folder, facts)
             if part is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 from fastapi import Depends, Response
@@ -21,6 +21,9 @@ from turnlens.service.request_bodies import EXAMPLE, JSON, Conversation, Fields,
 from turnlens.service.routes.conversations import StoreName, StoreOf
 from turnlens.service.service import Service, ServiceOf, with_contents
 from turnlens.service.stores import OpenStore
+
+if TYPE_CHECKING:
+    from turnlens.store.store_reader import StoreReader
 
 _MOST = 1000
 _LONG_FILTER = 500  # characters; a filter of 10,000 takes a search four times as long
@@ -117,9 +120,21 @@ async def found(body: SearchRequest, service: Service, store: OpenStore) -> byte
     is_long = body.level != "message" or body.limit + body.offset > _FEW or len(body.where or "") > _LONG_FILTER
 
     def answer() -> bytes:
-        return to_json({"results": [_shown(hit) for hit in call()]}, inf_nan_mode="null")
+        return to_json({"results": _answered(reader, call, body.where, body.level)}, inf_nan_mode="null")
 
     return await service.stores.read(answer, is_long)
+
+
+def _answered(
+    reader: StoreReader, call: Callable[[], Any], where: str | None, level: Literal["message", "conversation"]
+) -> list[dict[str, Any]]:
+    """The hits. A filter that finds nothing, since the store lacks a role or a label that it names, is a mistake."""
+    from turnlens.store.searches import absent_names
+
+    hits = call()
+    if where is not None and not hits and (absent := absent_names(reader.tables(), where, level)):
+        raise Refusal(422, f"where: {absent}", "where")
+    return [_shown(hit) for hit in hits]
 
 
 def _shown(hit: Any) -> dict[str, Any]:
@@ -193,7 +208,8 @@ async def next_replies(
             limit=body.limit,
             speaker=body.speaker,
         )
-        replies = await service.stores.read(lambda: [_shown(hit) for hit in call()], is_long=True)
+        answer = partial(_answered, stored, call, body.where, "message")
+        replies = await service.stores.read(answer, is_long=True)
     else:
         replies = await _rank(service, body, messages, speaker, read, tokens)
     return Response(to_json({"model": model.name, "replies": replies}, inf_nan_mode="null"), media_type=JSON)
