@@ -43,6 +43,16 @@ def test_an_unknown_layout_gets_the_command_that_reads_it(tickets) -> None:
     assert "Known layouts" not in output and "Known layouts" in run("inspect", tickets, "-v").output
 
 
+def test_in_a_mixed_folder_the_advice_is_for_its_file(tickets) -> None:
+    chat = {"id": "1", "messages": [{"role": "user", "content": "Hello"}]}
+    (tickets.parent / "a.jsonl").write_text(json.dumps(chat), encoding="utf-8")
+    output = " ".join(run("inspect", tickets.parent).output.split())
+    assert f"turnlens inspect {tickets} --columns '{COLUMNS}'" in output
+    (tickets.parent / "a.jsonl").unlink()
+    (tickets.parent / "more.csv").write_text(TICKETS.replace("C-", "D-"), encoding="utf-8")
+    assert f"inspect {tickets.parent} --columns" in " ".join(run("inspect", tickets.parent).output.split())
+
+
 def test_a_chat_without_ids_is_suggested_in_parts(tmp_path) -> None:
     said = [f"2026-01-0{day} 10:0{n},{'ab'[n % 2]},yes it is {n}\n" for day in (1, 2) for n in range(4)]
     path = tmp_path / "chat.csv"

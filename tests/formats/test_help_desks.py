@@ -7,6 +7,7 @@ import pytest
 
 from format_cases import read, write
 from samples import INTERCOM, SALAM, ZENDESK, lines
+from turnlens.data.conversations import iterate_conversations
 from turnlens.errors import ConversationError
 
 
@@ -90,6 +91,46 @@ def test_ratings_and_teams_of_tickets_are_labels(tmp_path: Path) -> None:
     unrated = {**ZENDESK, "satisfaction_rating": {"score": "offered"}}
     rows = read(write(tmp_path / "t.jsonl", lines({**ZENDESK, **told}, unrated)))
     assert [(row.get("rating"), row.get("team")) for row in rows] == [(0, "Billing"), (None, None)]
+
+
+def test_the_fields_of_a_company_are_labels(tmp_path: Path) -> None:
+    talk = {
+        **INTERCOM,
+        "admin_assignee_id": 7,
+        "team_assignee_id": "61",
+        "custom_attributes": {
+            "Branch": "Mill Lane",
+            "title": "Ein Hund",
+            "Visits": 2,
+            "state": "open",
+            "Order": {"type": "order.list"},
+            "Vet": None,
+        },
+    }
+    admin = {"type": "admin", "id": "7", "name": "Max"}
+    talk["conversation_parts"] = {"conversation_parts": [{"part_type": "comment", "body": "Hi", "author": admin}]}
+    talk["source"] = {**INTERCOM["source"], "subject": ""}
+    (row,) = read(write(tmp_path / "c.jsonl", lines(talk)))
+    assert {name: row.get(name) for name in ("Branch", "Visits", "agent", "team", "title", "state")} == {
+        "Branch": "Mill Lane",
+        "Visits": 2,
+        "agent": "Max",
+        "team": "61",
+        "title": "Ein Hund",  # the conversation has none itself
+        "state": "closed",
+    }
+    assert not row.keys() & {"Order", "Vet", "custom_attributes"}
+    fields = [{"id": 27642, "value": "745"}, {"id": 5, "name": "Pets", "value": 2}, {"id": 6, "value": None}]
+    ticket = {**ZENDESK, "group_id": 3, "assignee_id": 11, "custom_fields": fields}
+    (row,) = read(
+        write(tmp_path / "page.json", {**PAGE, "tickets": [ticket], "groups": [{"id": 3, "name": "Billing"}]})
+    )
+    assert (row["team"], row["agent"]) == ("Billing", "Max")
+    assert (row["custom_field_27642"], row["Pets"], "custom_field_6" in row) == ("745", 2, False)
+    freshdesk = {"id": 1, "custom_fields": {"branch": "B"}, "conversations": [{"who": "user", "body_text": "Hello"}]}
+    columns = "conversation=id,messages=conversations,speaker=who,text=body_text"
+    (row,) = iterate_conversations(write(tmp_path / "f.jsonl", lines(freshdesk)), columns=columns)
+    assert row["branch"] == "B" and "custom_fields" not in row
 
 
 def test_a_bad_ticket_is_named_and_skipped(tmp_path: Path) -> None:

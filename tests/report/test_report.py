@@ -300,3 +300,13 @@ def test_texts_cannot_leave_their_script(tmp_path: Path, tiny_encoder: SentenceT
     for file in (tmp_path / "report" / "data").iterdir():
         assert not set("<>\u2028") & set(file.read_text(encoding="utf-8"))
     assert read(tmp_path / "report", "texts-00000") == [text.replace("\ud800", "")]
+
+
+def test_a_conversation_ends_with_its_last_text(store: ConversationStore, build: Callable[..., Report]) -> None:
+    said = talks(1, start=100)[0]
+    for minute, message in enumerate(said["messages"]):
+        message["time"] = f"2026-01-01T10:0{minute}:00Z"
+    closed = {"role": "bot", "content": "", "notice": "close", "time": "2026-01-02T10:00:00Z"}
+    store.add([{**said, "messages": [*said["messages"], closed]}])
+    report = build()
+    assert report.numbers["minutes"][report.ids.index(said["id"])] == 3

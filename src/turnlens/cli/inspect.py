@@ -274,13 +274,14 @@ def _print_layout(unknown: UnknownLayout, data: list[Path], reading: Reading) ->
         examples = [(name, _told(example, reading)) for name, example in layout.examples.items()]
         print_pairs(f"{unknown.where}: the columns found, and an example of each", examples)
     if layout.first is not None and layout.columns is not None:
-        suggested = replace(reading, columns=str(layout.columns), skip_bad_rows=reading.skip_bad_rows or layout.skips)
+        suggested, alone = reading.with_suggested(unknown, data)
+        suggested = replace(suggested, skip_bad_rows=reading.skip_bad_rows or layout.skips)
         reads = "This reads it"
         if layout.columns.are_of_one_conversation:
             split_by = reading.split_by or _split_by(layout.first)
             suggested = replace(suggested, split_by=split_by)
             reads += f", as one chat cut by {split_by}" if split_by else " as one conversation"
-        console.print(f"\n{reads}:\n  turnlens inspect {suggested.command_line(data)}", soft_wrap=True)
+        console.print(f"\n{reads}:\n  turnlens inspect {suggested.command_line(alone or data)}", soft_wrap=True)
         redaction = reading.options.redaction
         first = layout.first if redaction is None else redaction.conversation(layout.first)
         _print_conversation(first, "The first conversation would be" if not suggested.split_by else "It begins")

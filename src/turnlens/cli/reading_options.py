@@ -96,7 +96,7 @@ class Reading:
         try:
             return read_conversations(paths, **{**self.arguments, **keyed})
         except UnknownLayout as unknown:
-            return read_conversations(paths, **{**self._with_columns(unknown).arguments, **keyed})
+            return read_conversations(paths, **{**self._with_columns(unknown, paths).arguments, **keyed})
 
     def files_by_name(self, paths: list[Path], id_key: bytes | None = None) -> dict[str, str]:
         """The files by the beginning of the ids that their conversations get if they have none."""
@@ -120,15 +120,31 @@ class Reading:
         try:
             first = next(rows, None)
         except UnknownLayout as unknown:
-            return iterate_conversations(paths, **self._with_columns(unknown).arguments)
+            return iterate_conversations(paths, **self._with_columns(unknown, paths).arguments)
         return rows if first is None else chain([first], rows)
 
-    def _with_columns(self, unknown: UnknownLayout) -> Reading:
+    def with_suggested(
+        self, unknown: UnknownLayout, paths: str | os.PathLike[str] | list[Path]
+    ) -> tuple[Reading, list[Path] | None]:
+        """These options with the columns that read a file of unknown layout, and that file if they do not read all."""
+        from turnlens.formats.detection import reads_some
+        from turnlens.formats.input_files import find_files
+        from turnlens.formats.source_file import Source
+
+        reading = replace(self, columns=str(unknown.layout.columns))
+        format_of = reading.options.format_of
+        sources = (Source(file, encoding=self.encoding) for file in find_files(paths, self.format))
+        reads_all = all(reads_some(source, format_of(source)) for source in sources)
+        return reading, None if reads_all else [Path(unknown.where)]
+
+    def _with_columns(self, unknown: UnknownLayout, paths: str | os.PathLike[str] | list[Path]) -> Reading:
         if not unknown.layout.sure:
             raise unknown
-        columns = str(unknown.layout.columns)
-        note(f"{unknown.where}: read with --columns '{columns}'; name others if that is wrong")
-        return replace(self, columns=columns)
+        reading, alone = self.with_suggested(unknown, paths)
+        if alone is not None:
+            raise unknown
+        note(f"{unknown.where}: read with --columns '{reading.columns}'; name others if that is wrong")
+        return reading
 
     def command_line(self, data: list[Path]) -> str:
         """The data and these options as a user would type them."""

@@ -26,6 +26,7 @@ from turnlens.formats.format import Format, Head
 from turnlens.formats.message_layouts import parsed
 from turnlens.formats.message_times import time_and_order
 from turnlens.formats.model_bodies import joined_stream, request_messages, response_message, token_counts
+from turnlens.formats.own_fields import own_labels
 from turnlens.formats.source_file import Source
 
 _LOGS = (("request_body", "response_body"), ("request", "response"), ("input", "output"), ("inputs", "outputs"))
@@ -173,7 +174,7 @@ def _application_labels(
     labels |= {name: place[name] for place in (request, record) for name in _USERS if place.get(name)}
     for place in metadata:
         labels |= place
-    return {n: value for n, value in labels.items() if n not in _SESSIONS and isinstance(value, str | int | float)}
+    return {name: value for name, value in own_labels(labels).items() if name not in _SESSIONS}
 
 
 def _first_of_chain(request: dict[str, Any], response: Any, length: int, firsts: dict[str, str]) -> str | None:

@@ -35,6 +35,7 @@ def _intercom(raw: Any, source: Source) -> dict[str, Any]:
     first = {**conversation["source"], "created_at": conversation.get("created_at")}
     parts = (conversation.get("conversation_parts") or {}).get("conversation_parts") or ()
     tags = (conversation.get("tags") or {}).get("tags") or ()
+    authors = {str(author.get("id")): author for part in (first, *parts) if (author := part.get("author"))}
     title = conversation.get("title") or first.get("subject")
     return {
         "id": conversation["id"],
@@ -44,7 +45,15 @@ def _intercom(raw: Any, source: Source) -> dict[str, Any]:
         "time": iso_time(conversation.get("created_at")),
         "state": conversation.get("state"),
         "tags": [tag["name"] for tag in tags] or None,
+        "team": _assigned(conversation.get("team_assignee_id"), {}),
+        "agent": _assigned(str(conversation.get("admin_assignee_id") or ""), authors),
+        "custom_attributes": conversation.get("custom_attributes"),
     }
+
+
+def _assigned(id: Any, known: dict[Any, dict[str, Any]]) -> str | None:
+    """The name of the agent or team with an id, or else the id; 0 is nobody."""
+    return (known.get(id, {}).get("name") or str(id)) if id else None
 
 
 def _part(part: dict[str, Any]) -> dict[str, Any]:
@@ -65,13 +74,16 @@ def _part(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _zendesk_records(source: Source) -> Iterator[tuple[int, Any]]:
-    """Tickets; those of a page each with all ``users`` of the page."""
+    """Tickets; those of a page each with all ``users`` and ``groups`` of the page."""
     if source.ending != ".json" or "tickets" not in object_head(source)[0].keys:
         yield from source.records()
         return
-    users = [user for _, user in source.array_records("users")]
+    beside: dict[str, list[Any]] = {"users": [], "groups": []}
+    for _, (name, item) in source.object_items():
+        if name in beside:
+            beside[name].append(item)
     for number, ticket in source.array_records("tickets"):
-        yield number, {**ticket, "users": users} if isinstance(ticket, dict) else ticket
+        yield number, {**ticket, **beside} if isinstance(ticket, dict) else ticket
 
 
 def _zendesk(raw: Any, source: Source) -> dict[str, Any]:
@@ -81,6 +93,7 @@ def _zendesk(raw: Any, source: Source) -> dict[str, Any]:
     named = [ticket[place] for place in _PEOPLE if isinstance(ticket.get(place), dict)]
     people = {person["id"]: person for person in [*named, *(ticket.get("users") or ())] if "id" in person}
     requester = ticket.get("requester_id") or (ticket.get("requester") or {}).get("id") or comments[0]["author_id"]
+    groups = {group["id"]: group for group in ticket.get("groups") or ()}
     score = value_at(ticket, "satisfaction_rating.score")
     return {
         "id": ticket.get("id") or comments[0].get("ticket_id"),
@@ -89,8 +102,9 @@ def _zendesk(raw: Any, source: Source) -> dict[str, Any]:
         "time": ticket.get("created_at"),
         **{name: ticket[name] for name in _TICKET_LABELS if ticket.get(name)},
         "rating": _RATINGS.get(score.lower(), score) if isinstance(score, str) else score,
-        "team": value_at(ticket, "group.name"),
-        "agent": value_at(ticket, "assignee.name"),
+        "team": value_at(ticket, "group.name") or _assigned(ticket.get("group_id"), groups),
+        "agent": value_at(ticket, "assignee.name") or _assigned(ticket.get("assignee_id"), people),
+        "custom_fields": ticket.get("custom_fields"),
     }
 
 

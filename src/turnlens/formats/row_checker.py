@@ -8,6 +8,7 @@ from typing import Any
 
 from turnlens.formats.bad_input import BadRow, warn
 from turnlens.formats.budget import CELL, LABEL
+from turnlens.formats.own_fields import PLACES, own_labels
 
 _KINDS: dict[type, str] = {str: "text", int: "a number", float: "a number", bool: "true or false", list: "a list"}
 _MAX_INTEGER = 2**63 - 1
@@ -38,7 +39,8 @@ class RowChecker:
 
         Args:
             row: A conversation as a format gives it. Labels other than texts, numbers, booleans and lists of texts
-                become JSON text; null in a list of texts is left out. Texts lose blanks as by `plain_label`.
+                become JSON text; null in a list of texts is left out. Texts lose blanks as by `plain_label`. Fields
+                that a company added (`own_labels`) become labels where no other has their name.
             default_id: The id of a conversation that has none; "" if it needs one.
 
         Raises:
@@ -58,7 +60,7 @@ class RowChecker:
             "id": self._unicode(identifier),
             "messages": [self._message(message, number) for number, message in enumerate(messages, start=1)],
         }
-        for name, value in row.items():
+        for name, value in _with_own(row).items():
             if name not in checked:
                 checked[self._unicode(name)] = self._label(self._kinds, name, value, f"label {name!r}")
         self._cost += CELL * (len(self._kinds) + len(self._kinds_in_messages) * len(messages))
@@ -123,6 +125,15 @@ class RowChecker:
         text, count = _NO_UNICODE.subn("\ufffd", text)
         self.replaced += count
         return text
+
+
+def _with_own(row: dict[str, Any]) -> dict[str, Any]:
+    places = [name for name in PLACES if isinstance(row.get(name), dict | list)]
+    if not places:
+        return row
+    own = {name: value for place in places for name, value in own_labels(row[place]).items()}
+    rest = {name: value for name, value in row.items() if name not in places}
+    return own | {name: value for name, value in rest.items() if value is not None or name not in own}
 
 
 def plain_label(value: Any) -> Any:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from turnlens.store.open_arguments import Encoder
     from turnlens.store.store_encoder import StoreEncoder
 
-DURATION = "minutes"  # from the first message of a conversation to the last
+DURATION = "minutes"  # from the first message with a text to the last: an app may close a conversation days later
 _CONVERSATIONS_AT_ONCE = 4096
 _OF_CONVERSATIONS = ("conversation", "fields", "vector")
 _OF_MESSAGES = ("conversation", "turn", "role", "text", "time", "fields", "tokens", "vector")
@@ -247,7 +247,8 @@ class _Columns:
         """Return numbers of conversations, means of the numbers of their messages, and their minutes."""
         numbers = {name: means_of(values, self._first) for name, values in message_numbers.items()}
         numbers |= self._labels.numbers()
-        is_known = ~np.isnan(self._time)
+        is_said = np.fromiter((bool(text.strip()) for text in self._texts), bool, len(self._texts))
+        is_known = is_said & ~np.isnan(self._time)
         latest = np.maximum.reduceat(np.where(is_known, self._time, -np.inf), self._first)
         earliest = np.minimum.reduceat(np.where(is_known, self._time, np.inf), self._first)
         with np.errstate(invalid="ignore"):
