@@ -39,7 +39,7 @@ from turnlens.encoders.messages import encode_messages
 from turnlens.encoders.vector_cache import VectorCache
 from turnlens.evaluation.clustering_metrics import discovery_figures
 from turnlens.groups import fitting, model_updates, pipeline
-from turnlens.groups.communities import by_size, communities, joined, merged, neighbour_graph
+from turnlens.groups.communities import by_size, joined, merged, neighbour_graph
 from turnlens.groups.group_settings import GroupSettings, neighbours_among
 from turnlens.groups.neighbours import nearest
 from turnlens.report import analysis, building, corpus
@@ -78,8 +78,8 @@ class Tree:
     def __init__(self, vectors: np.ndarray) -> None:
         self.vectors, self.centred = vectors, unit_vectors(vectors - vectors.mean(0))
         self.rows = nearest(vectors, vectors, neighbours_among(len(vectors))).rows
-        self.parts = communities(neighbour_graph(self.rows), fitting._RESOLUTION, 0)
-        self.levels = merged(fitting._sums(vectors, self.parts))
+        self.parts = fitting.small_communities(neighbour_graph(self.rows), 0)
+        self.levels = merged(fitting.sums_of(vectors, self.parts))
         self._found: dict[int, np.ndarray] = {}
 
     def at(self, number: int) -> np.ndarray:
@@ -87,7 +87,7 @@ class Tree:
         if number not in self._found:
             labels = self.levels[number - 1][self.parts]
             large = by_size(np.where(np.bincount(labels)[labels] >= self.rows.shape[1] / 2, labels, -1))
-            self._found[number] = fitting._settled(self.vectors, large)
+            self._found[number] = fitting.settled(self.vectors, large)
         return self._found[number]
 
     @cached_property
@@ -100,7 +100,7 @@ class Tree:
         return fitting._best_at(self.vectors, lambda level: self.at(level + 1), len(self.levels))(price)
 
     def joined(self, labels: np.ndarray) -> np.ndarray:
-        return by_size(joined(fitting._sums(self.vectors, labels), np.bincount(labels), fitting._ALIKE)[labels])
+        return by_size(joined(fitting.sums_of(self.vectors, labels), np.bincount(labels), fitting._ALIKE)[labels])
 
 
 def today(tree: Tree) -> np.ndarray:
@@ -139,7 +139,7 @@ def mixture_costs(first: Tree, second: Tree, number: int, dimensions: float) -> 
     """The code lengths of the vectors of one half, by a mixture around the groups of the other (n,)."""
     labels = first.at(number)
     sizes = np.bincount(labels) + 0.5
-    means = unit_vectors(fitting._sums(first.centred, labels))
+    means = unit_vectors(fitting.sums_of(first.centred, labels))
     away = unit_vectors(second.vectors - first.vectors.mean(0)) @ means.T - 1
     shares = np.log(sizes / sizes.sum())
     costs = [-logsumexp(shares + sharp * away, axis=1) - dimensions / 2 * log(sharp) for sharp in SHARPNESS]
@@ -148,14 +148,15 @@ def mixture_costs(first: Tree, second: Tree, number: int, dimensions: float) -> 
 
 def agreement(first: Tree, second: Tree, number: int) -> float:
     """The agreement of the groups of one half with the nearest groups of the other."""
-    means = unit_vectors(fitting._sums(first.vectors, first.at(number)))
+    means = unit_vectors(fitting.sums_of(first.vectors, first.at(number)))
     return float(adjusted_mutual_info_score(second.at(number), (second.vectors @ means.T).argmax(1)))
 
 
 def planted(labels: np.ndarray, tree: Tree) -> float:
     """The evidence of a planted partition of the graph of neighbours (Zhang and Peixoto 2020), a logarithm."""
     nodes, near = tree.rows.shape
-    links = sparse.csr_matrix((np.ones(nodes * near), tree.rows.ravel(), np.arange(0, nodes * near + 1, near)))
+    ends = np.arange(0, nodes * near + 1, near)
+    links = sparse.csr_matrix((np.ones(nodes * near), tree.rows.ravel(), ends), shape=(nodes, nodes))
     members = sparse.csr_matrix((np.ones(nodes), (np.arange(nodes), labels)))
     between = (members.T @ links.maximum(links.T) @ members).toarray()
     sizes, groups, degrees = np.bincount(labels), labels.max() + 1, between.sum(1)
