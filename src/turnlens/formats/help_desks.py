@@ -11,7 +11,8 @@ https://support.zendesk.com/hc/en-us/articles/4408886165402 (exporting data).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import ChainMap
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from turnlens.formats.bad_input import parse_record
@@ -51,7 +52,7 @@ def _intercom(raw: Any, source: Source) -> dict[str, Any]:
     }
 
 
-def _assigned(id: Any, known: dict[Any, dict[str, Any]]) -> str | None:
+def _assigned(id: Any, known: Mapping[Any, dict[str, Any]]) -> str | None:
     """The name of the agent or team with an id, or else the id; 0 is nobody."""
     return (known.get(id, {}).get("name") or str(id)) if id else None
 
@@ -78,10 +79,11 @@ def _zendesk_records(source: Source) -> Iterator[tuple[int, Any]]:
     if source.ending != ".json" or "tickets" not in object_head(source)[0].keys:
         yield from source.records()
         return
-    beside: dict[str, list[Any]] = {"users": [], "groups": []}
+    items: dict[str, list[Any]] = {"users": [], "groups": []}
     for _, (name, item) in source.object_items():
-        if name in beside:
-            beside[name].append(item)
+        if name in items:
+            items[name].append(item)
+    beside = {name: _by_id(of_page) for name, of_page in items.items()}  # once, since a page may have many tickets
     for number, ticket in source.array_records("tickets"):
         yield number, {**ticket, **beside} if isinstance(ticket, dict) else ticket
 
@@ -91,9 +93,8 @@ def _zendesk(raw: Any, source: Source) -> dict[str, Any]:
     ticket = parse_record(raw)
     comments = ticket["comments"]
     named = [ticket[place] for place in _PEOPLE if isinstance(ticket.get(place), dict)]
-    people = {person["id"]: person for person in [*named, *(ticket.get("users") or ())] if "id" in person}
+    people = ChainMap(_by_id(named), _by_id(ticket.get("users")))
     requester = ticket.get("requester_id") or (ticket.get("requester") or {}).get("id") or comments[0]["author_id"]
-    groups = {group["id"]: group for group in ticket.get("groups") or ()}
     score = value_at(ticket, "satisfaction_rating.score")
     return {
         "id": ticket.get("id") or comments[0].get("ticket_id"),
@@ -102,13 +103,18 @@ def _zendesk(raw: Any, source: Source) -> dict[str, Any]:
         "time": ticket.get("created_at"),
         **{name: ticket[name] for name in _TICKET_LABELS if ticket.get(name)},
         "rating": _RATINGS.get(score.lower(), score) if isinstance(score, str) else score,
-        "team": value_at(ticket, "group.name") or _assigned(ticket.get("group_id"), groups),
+        "team": value_at(ticket, "group.name") or _assigned(ticket.get("group_id"), _by_id(ticket.get("groups"))),
         "agent": value_at(ticket, "assignee.name") or _assigned(ticket.get("assignee_id"), people),
         "custom_fields": ticket.get("custom_fields"),
     }
 
 
-def _comment(comment: dict[str, Any], people: dict[Any, dict[str, Any]], requester: Any) -> dict[str, Any]:
+def _by_id(items: Any) -> dict[Any, dict[str, Any]]:
+    """People or groups by their ids, as those of a page are already."""
+    return items if isinstance(items, dict) else {item["id"]: item for item in items or () if "id" in item}
+
+
+def _comment(comment: dict[str, Any], people: Mapping[Any, dict[str, Any]], requester: Any) -> dict[str, Any]:
     author = comment["author_id"]
     person = people.get(author, {})
     is_user = author == requester or person.get("role") == "end-user"
