@@ -66,6 +66,19 @@ def test_a_file_without_ids_may_be_edited_between_looks_at_it(
     assert "already has another conversation" in run("cluster", file, "--store", "survey.store", *into, "b.csv").output
 
 
+def test_empty_messages_do_not_count_as_none_of_these(chats: Path, store: Path, tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in chats.read_text().splitlines()]
+    for row in rows:
+        row["messages"].append({"role": row["messages"][0]["role"], "content": "", "notice": "closed"})
+    succeed("cluster", "--store", store)
+    with_notices = tmp_path / "notices.jsonl"
+    with_notices.write_text("\n".join(map(json.dumps, rows)))
+    to = ["--groups", store, "--output", tmp_path / "labels.csv", "--force"]
+    shares = [succeed("label", file, *to).split("; ")[1].split(" belong")[0] for file in (chats, with_notices)]
+    assert shares[0] == shares[1] and "of all texts" in shares[0]
+    assert "there is no store" in fail("label", chats, "--groups", tmp_path / "nothere", *to[2:])
+
+
 def test_groups_are_compared_with_own_labels(chats: Path, store: Path, tmp_path: Path) -> None:
     for label, of in (("intent", "values of intent"), ("domain", "Of 30 with one of")):  # of messages; of conversations
         said = succeed("cluster", "--store", store, "--label", label)
@@ -75,6 +88,7 @@ def test_groups_are_compared_with_own_labels(chats: Path, store: Path, tmp_path:
         assert of in said and "% right (F1" in said and "Calibration" in said
     for command in (["cluster", "--store", store], ["label", chats, *to[:-2]]):
         assert "nothing has this label; labels are domain, intent" in fail(*command, "--label", "nosuch")
+    assert "labelling" not in fail("label", chats, *to[:-2], "--label", "nosuch")
     said = fail("cluster", chats, "--store", tmp_path / "new.store", "--label", "nosuch")
     assert (
         "nothing has this label; labels are domain, intent" in said

@@ -57,6 +57,17 @@ def test_growing_data_keep_ids_and_mark_new_groups() -> None:
     assert sum(group.new for id, group in after.model.groups.items() if group.parent is not None) == 1
 
 
+def test_parts_of_a_known_group_are_not_new() -> None:
+    before, cloud = first()
+    one, other = (int(before.groups[cloud == n][0]) for n in (0, 1))
+    known = replace(before.model, fine=np.where(before.model.fine == other, one, before.model.fine)).with_groups({})
+    centroids = {id: centroid for id, centroid in known.centroids.items() if id in known.groups}
+    after, all_clouds = grown(replace(known, centroids=centroids))
+    parts = {int(after.groups[all_clouds == n][0]) for n in (0, 1)}
+    assert len(parts) == 2 and parts - known.groups.keys()  # of the two, one has a new id
+    assert not any(after.model.groups[id].new for id in parts)
+
+
 def test_few_similar_texts_join_and_nothing_else_changes() -> None:
     before, cloud = first()
     vectors, texts, _ = clouds(4, 60)

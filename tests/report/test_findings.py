@@ -13,6 +13,7 @@ from turnlens.page.report_files import summary
 from turnlens.report import Report
 from turnlens.report.findings import findings, language_notice
 from turnlens.report.html_report import write_html_file
+from turnlens.report.label_columns import Label
 from turnlens.report.summary import summary_table
 
 
@@ -87,6 +88,27 @@ def test_new_requests_are_told(telling: Report) -> None:
     groups = [replace(group, new=group.id == new) for group in telling.groups["message"]]
     changed = replace(telling, groups={**telling.groups, "message": groups})
     assert ("New since last time: ", new, ".") in findings(changed, requests(changed))
+
+
+def test_unhappiness_tells_what_it_is_a_share_of(telling: Report, tmp_path: Path) -> None:
+    unhappy = np.where(np.arange(36) < 24, 0.0, 1.0)
+    unhappy[[0, 24]] = 1 - unhappy[[0, 24]]
+    unhappy[5:10] = np.nan  # nobody wrote again after an answer
+    changed = replace(telling, numbers={"unhappy": unhappy})
+    sentence = next(each for each in findings(changed, requests(changed)) if "unhappiest" in str(each[0]))
+    assert sentence[2] == ": 92% of those who wrote again after an answer, 39% over all."
+    write_html_file(changed, tmp_path / "report.html")
+    assert "conversations in which somebody wrote again" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_notices_of_an_app_are_no_categories(telling: Report) -> None:
+    values = Label(("assignment", "close"), (np.arange(len(telling.texts)) % 2).astype(np.int32))
+    labels = {"notice": values, "team": values}
+    for most in (20, 1):
+        changed = replace(telling, message_labels=labels)
+        assert "team" in {**changed.categories(most), **changed.long_categories(most)}
+        assert "notice" not in {**changed.categories(most), **changed.long_categories(most)}
+    assert "team" in summary(changed)["categories"] and "notice" not in summary(changed)["categories"]
 
 
 def test_a_mailed_report_begins_with_findings(telling: Report, tmp_path: Path) -> None:

@@ -104,6 +104,23 @@ def test_labels_are_a_table(store: turnlens.ConversationStore, tiny_encoder_path
     assert of_file.to_pandas().equals(table)
 
 
+def test_groups_know_the_texts_they_were_found_in(tiny_encoder_path: Path, tmp_path: Path) -> None:
+    rows, plain = talks(36), talks(36)
+    for number, (row, bare) in enumerate(zip(rows, plain)):
+        row["messages"][0]["content"] += f" {chr(97 + number % 26) * (3 + number // 26)}."
+        bare["messages"][0]["content"] = row["messages"][0]["content"]
+        row["messages"][0]["content"] += "\n\nOur office is closed on every second Sunday." if number % 2 else ""
+        row["messages"][2]["content"] += "\n\nA week ago we wrote:\n> all of this is quoted, once again"
+        row["messages"].append({"role": "user", "content": ""})
+    turnlens.cluster(turnlens.ConversationStore.create(tmp_path / "s", rows, encoder=tiny_encoder_path))
+    labelled = label(rows, groups=tmp_path / "s").to_pandas()
+    expected = label(plain, groups=tmp_path / "s").to_pandas()["group"].fillna(-1).to_numpy()
+    assert (labelled[labelled["text"] != ""]["group"].fillna(-1).to_numpy() == expected).mean() > 0.98
+    assert (expected >= 0).mean() > 0.5
+    empty = labelled[labelled["text"] == ""]
+    assert empty["group"].isna().all() and (empty["confidence"] == 0).all()
+
+
 def test_labelling_uses_the_projection_of_the_groups(store: turnlens.ConversationStore) -> None:
     basis = read_models(Path(store.path))["message"].basis
     assert basis is not None and basis.context is not None

@@ -13,11 +13,11 @@ from turnlens._compat import leave_out_pandas
 from turnlens._utils.files import only_writer
 from turnlens._utils.progress import note
 from turnlens.cli.explore import (
-    NOT_LABELS,
     Compared,
     Grouping,
     absent_label,
     explored_store,
+    labels_of,
     makes_groups,
     say_who_asks,
 )
@@ -191,14 +191,22 @@ def label(
     use_one_thread()
     from turnlens.report import label as label_messages
 
-    own = _OwnLabels(own_label)
+    own, names = _OwnLabels(own_label), set[str]()
+    if own_label is None:
+        rows = reading.rows(data)
+    else:  # all is read before anything is embedded, which tells what labels there are
+        conversations = reading.read(data)
+        names, rows = labels_of(conversations), iter(conversations)
+        if own_label not in names:
+            raise absent_label(own_label, names)
     with only_writer(output):
-        table = label_messages(own.noted(reading.rows(data)), groups=groups, encoder=model, seed=seed)
+        table = label_messages(own.noted(rows), groups=groups, encoder=model, seed=seed)
         write_table(table, output)
-    none = table["group"].null_count / len(table)
-    note(f"Wrote the groups of {len(table):,} messages to {output}; {100 * none:.1f} % belong to none of these")
+    with_text = [id for id, text in zip(table["group"].to_pylist(), table["text"].to_pylist()) if text.strip()]
+    none = 100 * with_text.count(None) / max(len(with_text), 1)
+    note(f"Wrote the groups of {len(table):,} messages to {output}; {none:.1f} % of all texts belong to none of these")
     if own_label is not None:
-        _print_agreement(table, own.values, own_label, own.of_messages, own.names - NOT_LABELS)
+        _print_agreement(table, own.values, own_label, own.of_messages, names)
 
 
 class _OwnLabels:
@@ -207,15 +215,14 @@ class _OwnLabels:
     def __init__(self, label: str | None) -> None:
         self._label = label or ""
         self.values: list[Any] = []
-        self.names: set[str] = set()
         self.of_messages = False
 
     def noted(self, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for row in rows if self._label else ():
             for message in row["messages"]:
-                self.names |= row.keys() | message.keys()
-                self.of_messages |= message.get(self._label) is not None
-                self.values.append(message.get(self._label, row.get(self._label)))
+                value = message.get(self._label)
+                self.of_messages |= value is not None
+                self.values.append(row.get(self._label) if value is None else value)
             yield row
         yield from rows
 

@@ -19,6 +19,8 @@ from turnlens.cli.store import fill, refuse_other_files
 from turnlens.cli.terminal import quiet_transformers
 
 if TYPE_CHECKING:
+    from datasets import Dataset
+
     from turnlens.report import Report
     from turnlens.report.trends import Period
     from turnlens.store import ConversationStore
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 _PAGE = ".html"
 _SHOWN = 500  # sample conversations in the demo's report: enough to look around in, embedded in seconds
 
-NOT_LABELS = {"id", "messages", "role", "content"}
+_NOT_LABELS = {"id", "messages", "role", "content"}
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,11 @@ def explore(
         ),
     ] = None,
     no_texts: Annotated[
-        bool, typer.Option("--no-texts", help="Write the .html file without examples, with keywords as names.")
+        bool,
+        typer.Option(
+            "--no-texts",
+            help="Write the .html file without examples; names become key phrases: words of messages.",
+        ),
     ] = False,
     period: Compared = None,
     port: Annotated[
@@ -218,7 +224,7 @@ def explored_store(
     key = id_key(store) if reading.redact else None
     conversations = reading.read(data, None if is_url(store) else Path(store), key)
     opened, files = ConversationStore.open(store, encoder=model), reading.files_by_name(data, key)
-    _require_label(label, {*conversations.features, *conversations.features["messages"].feature} - NOT_LABELS, opened)
+    _require_label(label, labels_of(conversations), opened)
     if not is_of_these:
         refuse_other_files(opened, conversations, files)
     report = fill(opened, conversations, files)
@@ -240,6 +246,11 @@ def _require_label(label: str | None, names: set[str], opened: ConversationStore
     names |= label_names(opened.tables())
     if label not in names:
         raise absent_label(label, names)
+
+
+def labels_of(conversations: Dataset) -> set[str]:
+    """The names of the labels of conversations and of their messages."""
+    return {*conversations.features, *conversations.features["messages"].feature} - _NOT_LABELS
 
 
 def absent_label(label: str, names: Collection[str]) -> ValueError:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _SHOWN_MESSAGES = 6
 _SHOWN_LENGTH = 200
 _SHOWN_FILES = 3
-_NO_TEXT = ("note", "notice", "attachments", "tool_calls", "tool_results", "thinking", "refusal")
 _SPLITS = ("day", "1h", "10m")
 
 
@@ -111,7 +110,9 @@ def _shown(message: dict[str, Any]) -> str:
     """The text of a message or, where it has none, what it holds instead."""
     if message["content"].strip():
         return str(message["content"])
-    beside = {name: value for name, value in message.items() if name in _NO_TEXT and value}
+    from turnlens.formats.message_layouts import TECHNICAL_LABELS
+
+    beside = {name: value for name, value in message.items() if name in TECHNICAL_LABELS and value}
     return "; ".join(f"[{name}] {value}" for name, value in beside.items()) or "(no text)"
 
 

@@ -19,6 +19,8 @@ from turnlens.formats.bad_input import BadRow
 
 # The names under which a part, or an object in it, has a name or an address; never the data itself.
 _REFERENCES = ("file_name", "filename", "name", "title", "url", "image_url", "file_id", "path", "asset_pointer", "id")
+# Labels that tell what a message holds beside its text or instead of it, not what it is about.
+TECHNICAL_LABELS = ("note", "notice", "attachments", "tool_calls", "tool_results", "thinking", "refusal", "reply_to")
 # Instead of a text, a message may have one of these.
 INSTEAD_OF_TEXT = {"tool_calls", "function_call", "refusal", "audio", "reasoning_content"}
 _INSTRUCTING = ("system", "developer")

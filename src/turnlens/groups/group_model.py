@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +22,7 @@ ASKED: Literal["asked"] = "asked"  # all that the asker says, of which requests 
 FILE = GROUPS_FILE
 _FORMAT = 1
 _ARRAYS = ("keys", "fine", "neighbours", "places")
-_BASIS_ARRAYS = ("vectors", "role")
+_BASIS_ARRAYS = ("vectors", "role", "boilerplate")
 _BASIS_FACTS = ("roles", "encoder", "digest", "history", "asker")
 
 
@@ -69,6 +69,7 @@ class Basis:
         context: The projection of the vectors; ``None`` where there were too few messages to learn it.
         asker: The role whose vectors know their answers; ``None`` if nobody is known to ask.
         answers: Adds answers to these vectors, before projecting; ``None`` as for ``context``.
+        boilerplate: Hashes of the sentences that texts are embedded without, see `text_as_grouped`, uint64.
     """
 
     vectors: FloatArray
@@ -80,6 +81,7 @@ class Basis:
     context: ContextProjection | None = None
     asker: str | None = None
     answers: LinearGuess | None = None
+    boilerplate: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))
 
     def vectors_of(self, vectors: FloatArray) -> FloatArray:
         """Project the vectors of other messages, from the same encoder, as those of the basis are (n, dim)."""

@@ -16,7 +16,7 @@ from scipy.optimize import linear_sum_assignment
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
 from turnlens.groups.fitting import Fitted, fit_parts
 from turnlens.groups.group_model import GroupModel, StoredGroup, empty_model
-from turnlens.groups.group_settings import GroupSettings, neighbours_among
+from turnlens.groups.group_settings import MOST, GroupSettings, neighbours_among
 from turnlens.groups.neighbours import Neighbours, centroids_of, outlier_cosine, vote
 
 _GROWN = 0.2  # of a sample; groups that more has joined are found anew
@@ -71,7 +71,8 @@ def update_model(
         coarse_of, next_id = _coarse_ids(fitted, fine, vectors, former, known, next_id)
     groups = {}
     for id in sorted({*coarse_of, *coarse_of.values()}):
-        new = same_settings and id not in former.groups
+        inside = np.isin(fine, [id, *(child for child, parent in coarse_of.items() if parent == id)])
+        new = same_settings and id not in former.groups and bool(is_new[inside].mean() > MOST)  # else it was split off
         groups[id] = replace(former.groups.get(id, StoredGroup()), parent=coarse_of.get(id), new=new)
     stamp = f"{fitting} {joined} {texts}"
     places = _former_places(rows, as_before, former)

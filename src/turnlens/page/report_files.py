@@ -25,7 +25,7 @@ from turnlens.report.findings import findings, language_notice, widening
 from turnlens.report.label_columns import Label
 from turnlens.report.measures import number_kind
 from turnlens.report.report import Report
-from turnlens.report.summary import summary_table
+from turnlens.report.summary import MOST_VALUES, summary_table
 
 PAGE = Path(__file__).parent / "static"
 INDEX = "index.html"
@@ -124,6 +124,7 @@ def summary(report: Report) -> dict[str, Any]:
             "conversation": {name: list(label.values) for name, label in report.conversation_labels.items()},
             "message": {name: list(label.values) for name, label in report.message_labels.items()},
         },
+        "categories": list(report.categories(MOST_VALUES)),
         "numbers": {name: number_kind(name, values) for name, values in report.numbers.items()},
         "notice": notice,
         "findings": [] if notice else findings(report, requests),

@@ -17,7 +17,7 @@ from turnlens.groups.group_settings import GroupSettings
 from turnlens.groups.map_layout import layout, place, scaled
 from turnlens.groups.neighbours import Neighbours
 from turnlens.groups.pipeline import Grouping, Parts, group_vectors
-from turnlens.report.boilerplate import Spans, without_boilerplate
+from turnlens.report.boilerplate import Spans, boilerplate_hashes, without_boilerplate
 from turnlens.report.corpus import Corpus, in_history, means_of
 from turnlens.report.find_requests import requests_of
 from turnlens.report.group_names import Naming
@@ -47,6 +47,7 @@ def analyse(
     Groups of the corpus before it grew keep their ids and names. Of a former report on the same data, all but groups is
     taken over.
     """
+    hashes = boilerplate_hashes(corpus, boilerplate)
     corpus = without_boilerplate(corpus, boilerplate)
     # With the messages before it, the same text may mean different things: it is not canned, and needs no answer.
     canned, answer = np.full(len(corpus.texts), -1), None
@@ -84,6 +85,7 @@ def analyse(
         context=context,
         asker=speakers.asker,
         answers=guess,
+        boilerplate=hashes,
     )
     models["message"] = replace(models["message"], basis=basis)
     if asked is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +20,7 @@ from turnlens._utils.vectors import FloatArray, IntArray
 from turnlens.encoders.messages import pool_messages
 from turnlens.groups.group_settings import LEAST, MOST
 from turnlens.groups.phrases import LONGEST_TEXT, PLACEHOLDER
+from turnlens.groups.pipeline import keys_of
 from turnlens.report.corpus import Corpus, mapped
 
 _MORE = 0.15  # so much higher must the mean cosine of its answers be than both others
@@ -128,7 +129,7 @@ def find_boilerplate(
     messages: set[tuple[int, tuple[str, ...]]] = set()
     for number, (own, (talk, speaker)) in enumerate(zip(pieces, places)):
         keys = tuple(key for _, _, key in own if key)
-        message = " ".join(keys)
+        message = _message(own)
         whole[speaker, message].add(talk)
         answers = number > 0 and conversation[number - 1] == talk and (talk, speaker) not in spoken
         first[speaker, message] += answers
@@ -149,9 +150,7 @@ def find_boilerplate(
         for place, talks in whole.items()
         if len(talks) >= least and len(place[1].split()) >= _AUTOMATIC and first[place] >= _FIRST * len(talks)
     }
-    is_automatic = [
-        (speaker, " ".join(key for _, _, key in own if key)) in automatic for own, (_, speaker) in zip(pieces, places)
-    ]
+    is_automatic = [(speaker, _message(own)) in automatic for own, (_, speaker) in zip(pieces, places)]
     if vectors is not None and repeated:
         repeated -= decisive(_openings(texts, places, pieces, quotes, repeated, is_automatic), vectors)
     return [
@@ -238,6 +237,34 @@ def _pieces(text: str, quoted: Sequence[tuple[int, int]]) -> list[_Piece]:
         is_quoted = any(first <= start < last for first, last in quoted)
         pieces.append((start, end, "" if is_quoted else " ".join(_LETTERS.findall(match[0].lower()))))
     return pieces
+
+
+def boilerplate_hashes(corpus: Corpus, boilerplate: Sequence[Spans]) -> np.ndarray:
+    """Hashes of each sentence and each whole message that was found to be boilerplate, by role; quotes have none."""
+    found: set[Sentence] = set()
+    for text, role, spans in zip(corpus.texts, corpus.role.tolist(), boilerplate):
+        if spans:
+            pieces = _pieces(text, _quotes(text))
+            if spans == ((0, len(text)),):
+                found.add((role, _message(pieces)))
+            found |= {(role, key) for start, end, key in pieces if (start, end) in spans}
+    return np.unique(keys_of([f"{corpus.roles[role]}\n{key}" for role, key in found if key], 0))
+
+
+def text_as_grouped(text: str, role: str, hashes: Container[int]) -> str:
+    """A text as it is embedded to be grouped: without placeholders, and without boilerplate with these hashes."""
+    quoted = _quotes(text)
+    pieces = _pieces(text, quoted)
+    keys = [_message(pieces), *(key for _, _, key in pieces)]
+    known = [key for key, hash in zip(keys, keys_of([f"{role}\n{key}" for key in keys], 0).tolist()) if hash in hashes]
+    if keys[0] in known:
+        return ""
+    return PLACEHOLDER.sub(" ", without(text, _struck(pieces, quoted, 0, {(0, key) for key in known})))
+
+
+def _message(pieces: Sequence[_Piece]) -> str:
+    """The letters of a whole message."""
+    return " ".join(key for _, _, key in pieces if key)
 
 
 def without_boilerplate(corpus: Corpus, boilerplate: Sequence[Spans]) -> Corpus:

@@ -22,6 +22,7 @@ from turnlens.report.measures import STATISTICS, members, number_kind, plain_num
 from turnlens.report.report import Report
 from turnlens.report.summary import MOST_VALUES, summary_table
 from turnlens.report.trends import Period, usual_period
+from turnlens.report.unhappiness import UNHAPPY
 
 _REQUESTS, _WITH_EXAMPLES, _NUMBERS = 20, 10, 4  # that fit on three pages
 _EXAMPLES, _LONGEST = 3, 160  # of each request, and characters of one
@@ -144,6 +145,8 @@ def _table(
     left_out = [f"{name} ({len(values)} values)" for name, values in report.long_categories(MOST_VALUES).items()]
     if left_out:
         note += f" Labels with more than {MOST_VALUES} values are not compared: {', '.join(map(_escape, left_out))}."
+    if UNHAPPY in list(report.numbers)[:_NUMBERS]:
+        note += " Unhappy is a share of the conversations in which somebody wrote again after an answer."
     if len(report.numbers) > _NUMBERS:
         note += f" Not shown are {', '.join(map(_escape, list(report.numbers)[_NUMBERS:]))}."
     if smaller:

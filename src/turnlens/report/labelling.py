@@ -21,6 +21,7 @@ from turnlens.groups.answer_guess import AnsweredVectors, answers_to
 from turnlens.groups.confidence import Confidence, Voters, calibrated
 from turnlens.groups.group_model import FILE, Basis, GroupModel, StoredGroup, read_model_file
 from turnlens.groups.group_settings import neighbours_among
+from turnlens.report.boilerplate import text_as_grouped
 from turnlens.report.speakers import OPENER, opener_roles
 from turnlens.store import ConversationStore
 from turnlens.store.open_arguments import store_encoder
@@ -49,6 +50,7 @@ class Labeller:
     def __init__(self, model: GroupModel, basis: Basis, seed: int = 0) -> None:
         self.groups: Mapping[int, StoredGroup] = model.groups
         self.basis = basis
+        self._boilerplate = frozenset(basis.boilerplate.tolist())
         self._parts: dict[str | None, tuple[Voters, Confidence]] = {}  # of each role
         listed = np.array([id for id, group in model.groups.items() if group.name], np.int64)
         fine = np.where(np.isin(model.fine, listed), model.fine, -1)
@@ -64,6 +66,8 @@ class Labeller:
     def of(cls, groups: ConversationStore | str | os.PathLike[str], seed: int = 0) -> Labeller:
         """The labeller of a store or of a file of groups; see `label`."""
         path, file = _places(groups)
+        if not path.exists():
+            raise ValueError(f"there is no store {path}: turnlens cluster DATA --store {path} makes one")
         if not file.is_file():
             raise ValueError(f"{path} has no groups: turnlens cluster DATA --store {path} finds some")
         model = read_model_file(file).get("message")
@@ -88,7 +92,16 @@ class Labeller:
                 f"{digest}: name that encoder, or find the groups again with turnlens cluster"
             )
 
-    def label(self, vectors: FloatArray, turns: Sequence[int], roles: Sequence[str]) -> tuple[IntArray, FloatArray]:
+    def texts_as_grouped(self, texts: Sequence[str], turns: Sequence[int], roles: Sequence[str]) -> list[str]:
+        """The texts that are embedded: without the boilerplate of the conversations that groups were found in (n)."""
+        return [text_as_grouped(text, role, self._boilerplate) for text, role in zip(texts, self._roles(roles, turns))]
+
+    def _roles(self, roles: Sequence[str], turns: Sequence[int]) -> Sequence[str]:
+        return opener_roles(roles, turns) if OPENER in self._parts and OPENER not in roles else roles
+
+    def label(
+        self, vectors: FloatArray, turns: Sequence[int], roles: Sequence[str], texts: Sequence[str] | None = None
+    ) -> tuple[IntArray, FloatArray]:
         """Find the group of each message, and how sure it is.
 
         Args:
@@ -96,20 +109,22 @@ class Labeller:
             turns: The number of messages of each conversation.
             roles: The role of each message (n). A role that had no groups of its own gets those of the others that
                 had none, or else any. Where the roles of the groups are opener and others, names become these.
+            texts: The texts that were embedded (n). Empty ones are in no group.
 
         Returns:
             The id of the group, -1 for none of these (n,); and the probability that the message belongs to the group
             that is most like it, which is below 0.5 where there is none (n,).
         """
         ids, confidence = self.nearest_groups(vectors, turns, roles)
+        if texts is not None:
+            confidence = np.where([bool(text.strip()) for text in texts], confidence, 0.0)
         return np.where(confidence >= _LEAST_CONFIDENCE, ids, -1), confidence
 
     def nearest_groups(
         self, vectors: FloatArray, turns: Sequence[int], roles: Sequence[str]
     ) -> tuple[IntArray, FloatArray]:
         """The group that is most like each message (n,), and the confidence (n,), from the arguments of `label`."""
-        if OPENER in self._parts and OPENER not in roles:
-            roles = opener_roles(roles, turns)
+        roles = self._roles(roles, turns)
         if self.basis.answers is not None:
             _, speaker = np.unique(np.asarray(roles), return_inverse=True)
             answer = answers_to(speaker, np.repeat(np.arange(len(turns)), turns))
@@ -213,7 +228,8 @@ def _labelled(batch: Sequence[tuple[int, Mapping[str, Any]]], labeller: Labeller
     turns = [len(messages) for messages in talks]
     texts = [message["content"] for messages in talks for message in messages]
     roles = [message["role"] for messages in talks for message in messages]
-    found, confidence = labeller.label(embedder.messages(texts)["vector"], turns, roles)
+    seen = labeller.texts_as_grouped(texts, turns, roles)
+    found, confidence = labeller.label(embedder.messages(seen)["vector"], turns, roles, seen)
     return pa.table(
         {
             "id": pa.array(np.repeat(np.asarray(ids, object), turns), pa.string()),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from turnlens.formats.message_layouts import TECHNICAL_LABELS
 from turnlens.groups.group_model import Kind
 from turnlens.groups.group_settings import GroupSettings
 from turnlens.groups.neighbours import Neighbours
@@ -143,7 +144,7 @@ class Report:
         """The labels with 2 to ``most`` values that are no numbers; of messages, as of the first that has one."""
         first = self.conversations["first"]
         of_messages = {
-            name: replace(label, codes=_earliest(label.codes, first)) for name, label in self.message_labels.items()
+            name: replace(label, codes=_earliest(label.codes, first)) for name, label in self._telling_labels.items()
         }
         every = {**of_messages, **self.conversation_labels}
         return {
@@ -152,9 +153,14 @@ class Report:
             if 2 <= len(label.values) <= most and name not in self.numbers
         }
 
+    @property
+    def _telling_labels(self) -> dict[str, Label]:
+        """The labels of messages but for those of what they hold beside their text, such as a notice of the app."""
+        return {name: label for name, label in self.message_labels.items() if name not in TECHNICAL_LABELS}
+
     def long_categories(self, most: int) -> dict[str, Sequence[str]]:
         """The labels with more than ``most`` values that are no numbers: too many to compare, with their values."""
-        every = {**self.message_labels, **self.conversation_labels}
+        every = {**self._telling_labels, **self.conversation_labels}
         return {
             name: label.values
             for name, label in sorted(every.items())

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from turnlens._utils.vectors import FloatArray, unit_vectors
 from turnlens.errors import ConversationError
 from turnlens.service.keys import Key
 from turnlens.service.refusals import Refusal
@@ -59,12 +58,8 @@ class OpenStore:
 
         return Labeller.changed(self.reader) in self._labellers
 
-    def labelled(self, vectors: FloatArray, roles: Sequence[str]) -> list[dict[str, Any]]:
-        """The group of each message of a conversation, as `turnlens.report.label` finds it.
-
-        Args:
-            vectors: The vectors of the messages (messages, dim).
-            roles: Their roles (messages).
+    def labeller(self) -> Labeller:
+        """What labels messages by the store's groups.
 
         Raises:
             ValueError: The store has no groups, or they were found with another encoder.
@@ -79,8 +74,7 @@ class OpenStore:
             labeller.check(self.reader.tables().state.digest)
             self._labellers.clear()
             self._labellers[changed] = labeller
-        columns = labeller.columns(*labeller.label(unit_vectors(vectors), [len(roles)], roles))
-        return [dict(zip(columns, row)) for row in zip(*(column.to_pylist() for column in columns.values()))]
+        return labeller
 
 
 class Stores:

@@ -160,4 +160,5 @@ def _forget_words(file: Path) -> None:
     except (ValueError, KeyError, TypeError, AttributeError):
         file.unlink()  # it is damaged, and the groups will be made again
         return
-    save_checked(file, facts, {name: array for name, array in arrays.items() if not name.endswith(".vectors")})
+    of_texts = (".vectors", ".boilerplate")
+    save_checked(file, facts, {name: array for name, array in arrays.items() if not name.endswith(of_texts)})

@@ -12,7 +12,7 @@ from fastapi import Request as HTTPRequest
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import to_json
 
-from turnlens._utils.vectors import FloatArray
+from turnlens._utils.vectors import FloatArray, unit_vectors
 from turnlens.data.messages import Messages
 from turnlens.encoders.reply_model import ReplyModel, next_speaker
 from turnlens.service.authentication import key_of
@@ -270,8 +270,18 @@ async def label(
 ) -> dict[str, Any]:
     """Give each message the group that `turnlens cluster` or `turnlens explore` has found in the store, or none."""
     messages: Any = body.messages
-    vectors, _ = await service.embed_texts([message["content"] for message in messages], "messages")
     roles = [message["role"] for message in messages]
-    call = partial(store.labelled, vectors, roles)
-    is_long = len(roles) > _FEW or not store.knows_groups
-    return {"labels": await service.stores.read(call, is_long)}
+    turns, is_long = [len(messages)], len(messages) > _FEW or not store.knows_groups
+
+    def as_grouped() -> tuple[Any, list[str]]:
+        labeller = store.labeller()
+        return labeller, labeller.texts_as_grouped([message["content"] for message in messages], turns, roles)
+
+    labeller, texts = await service.stores.read(as_grouped, is_long)
+    vectors, _ = await service.embed_texts(texts, "messages")
+
+    def labelled() -> list[dict[str, Any]]:
+        columns = labeller.columns(*labeller.label(unit_vectors(vectors), turns, roles, texts))
+        return [dict(zip(columns, row)) for row in zip(*(column.to_pylist() for column in columns.values()))]
+
+    return {"labels": await service.stores.read(labelled, is_long)}

@@ -3,8 +3,7 @@
 
 turnlens.numbers = (() => {
   const Z = 1.959963984540054;
-  const MOST_VALUES = 20, // of a category
-    FEW = 5; // values, of which a mean says little
+  const FEW = 5; // values, of which a mean says little
   const integers = new Intl.NumberFormat("en");
 
   /** Wilson's interval of a share of `count` among `total`. */
@@ -141,7 +140,7 @@ turnlens.numbers = (() => {
     for (const [name, values] of Object.entries(summary.labels.conversation))
       found.set(name, {name, values, codes: () => conversations[`label:${name}`]});
     return [...found.values()]
-      .filter(({name, values}) => values.length > 1 && values.length <= MOST_VALUES && !measureNames().includes(name))
+      .filter(({name}) => summary.categories.includes(name))
       .sort((a, b) => (a.name < b.name ? -1 : 1))
       .map((each) => ({...each, codes: each.codes()}));
   }

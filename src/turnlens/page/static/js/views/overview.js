@@ -99,7 +99,7 @@ turnlens.views.overview = (() => {
       ["share", ["of ", plural(mine.all.size, "conversation"), of]],
       mine.compared && ["trend", `its share before and after: ${mine.compared.words}`],
       ["▲ ▼", "more, or less, than chance would give among so many requests"],
-      names.includes("unhappy") && ["unhappy", "the share of its conversations in which people sound more like complaining than content after answers"],
+      names.includes("unhappy") && ["unhappy", "of its conversations in which people write again after an answer, the share in which they sound more like complaining than content"],
       names.includes("minutes") && ["minutes", "from the first to the last message"],
       ["along the way", "greetings, thanks, assent and details that were asked for, which are no requests"],
     ].filter(Boolean);
