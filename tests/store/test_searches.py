@@ -188,6 +188,16 @@ def test_the_usual_reply_is_suggested_first(served: ConversationStore) -> None:
         assert served.next_replies(said(ASKED[0]), limit=3, offset=1, **settings) == hits[1:]
 
 
+def test_replies_that_say_the_same_are_one(served: ConversationStore) -> None:
+    named = [f"Hi {name}, your parcel will arrive tomorrow." for name in ("Ann", "Bob", "Zoltan", "Mei")]
+    served.add([{"id": name, "messages": said([*ASKED[0], name])} for name in named])
+    settings = {"limit": 4, "where": "turn = 2"}
+    several = [hit.text for hit in served.next_replies(said(ASKED[0]), **settings)]
+    assert len(several) == 4 and sum("parcel" in text for text in several) == 1
+    every = served.next_replies(said(ASKED[0]), distinct=False, **settings)
+    assert sum("parcel" in hit.text for hit in every) > 1
+
+
 def with_notices(messages: list[dict[str, str]]) -> list[dict[str, str]]:
     """The messages, each with two of the app's after it, which have no text."""
     notices = [{"role": role, "content": text} for role, text in (("assistant", ""), ("app", " "))]

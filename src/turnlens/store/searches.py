@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import pyarrow.compute as pc
 
+from turnlens._utils.vectors import unit_vectors
 from turnlens.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, named_in, names_role, said_by
 from turnlens.store.hits import ConversationHit, MessageHit, ReplyHit
 from turnlens.store.lance_table import Tables
@@ -19,6 +20,7 @@ _FUSION = 60  # k of reciprocal rank fusion (Cormack et al., SIGIR 2009)
 _COLUMNS = ["conversation", "turn", "role", "text", "labels", "fields", "time"]
 _CONVERSATION_COLUMNS = ["conversation", "turns", "speakers", "fields", "text", "first_time", "last_time"]
 _FUSED = 50  # at least, of each ranking
+_LOOKED_AT = 1000  # messages for each reply that is wanted, at most: a bot may say nearly one thing
 _TOLD = 20  # values of a label
 _Hit = TypeVar("_Hit", bound=MessageHit)
 
@@ -103,10 +105,12 @@ def find_replies(
     offset: int,
     distinct: bool,
     suggested: tuple[int, float] | None = None,
+    same: float | None = None,
 ) -> list[ReplyHit]:
     """The messages with the greatest inner products with a query for the next one (dim,); each text once if asked.
 
-    A message that is suggested comes first: it is given by its id in LanceDB and the probability that it fits.
+    A message that is suggested comes first: it is given by its id in LanceDB and the probability that it fits. With
+    ``same``, messages at such a cosine to a better one are left out.
     """
     column = "reply" if tables.state.has_replies else "vector"
     wanted = limit + offset
@@ -118,9 +122,12 @@ def find_replies(
             first, vectors = tables.messages.vectors(column, np.array(suggested[:1], np.uint64))
             others = ids != first
             ids, scores = np.concatenate([first, ids[others]]), np.concatenate([vectors @ query, scores[others]])
+        if same is not None:
+            places = _unlike_better(tables, ids, same, wanted)
+            ids, scores = ids[places], scores[places]
         rows = tables.messages.ranked((ids, scores), _COLUMNS).to_pylist()
         chosen = _first_of_each_text(rows) if distinct else rows
-        if len(chosen) >= wanted or is_all:
+        if len(chosen) >= wanted or is_all or count > _LOOKED_AT * wanted:
             hits = [_hit(ReplyHit, row) for row in chosen[:wanted]]
             if suggested is not None:
                 hits[0] = replace(hits[0], probability=suggested[1])
@@ -175,6 +182,17 @@ def _listed(names: Iterable[str]) -> str:
     shown = sorted(names)
     more = f", … {len(shown) - _TOLD:,} more" if len(shown) > _TOLD else ""
     return ", ".join(shown[:_TOLD]) + more or "none"
+
+
+def _unlike_better(tables: Tables, ids: np.ndarray, same: float, wanted: int) -> list[int]:
+    """The places of the first messages of a ranking whose cosines with all better ones are lower (at most wanted)."""
+    found, vectors = tables.messages.vectors("vector", ids)
+    vectors = unit_vectors(vectors[np.argsort(found)[np.searchsorted(np.sort(found), ids)]])
+    places: list[int] = []
+    for place, vector in enumerate(vectors):
+        if len(places) < wanted and not (vectors[places] @ vector >= same).any():
+            places.append(place)
+    return places
 
 
 def _first_of_each_text(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

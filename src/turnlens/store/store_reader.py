@@ -20,7 +20,7 @@ from turnlens.store.open_arguments import other_encoder, store_encoder
 from turnlens.store.records import all_ids, conversations_of
 from turnlens.store.searches import by_next_speaker, find_conversations, find_messages, find_replies, require_speaker
 from turnlens.store.state import StoreState
-from turnlens.store.suggestions import SITUATION, find_suggestion
+from turnlens.store.suggestions import SAME, SITUATION, find_suggestion
 from turnlens.store.tables import Reader
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class StoreReader:
 
         Args:
             messages: The conversation so far, ``{"role", "content"}`` each; those without text are left out.
-            distinct: Return each text only once.
+            distinct: Return each reply only once: of those that say the same (a cosine of 0.7), the best.
             where: A filter on messages, as for `search_messages`.
             limit: How many to return.
             offset: How many of the best to leave out.
@@ -190,11 +190,11 @@ class StoreReader:
         encoder = self._encoder(tables.state)
         query = encoder.reply_query(plain, mode, speaker)
         condition = by_next_speaker(tables, plain, speaker or next_speaker(plain), _condition(where))
-        suggested = None
+        suggested = same = None
         if encoder.tells_apart:  # or else its cosines are not like those with which probabilities were learned
             situation = np.stack([encoder.text_query(message["content"]) for message in plain[: -SITUATION - 1 : -1]])
-            suggested = find_suggestion(tables, situation, condition)
-        return find_replies(tables, query, condition, limit, offset, distinct, suggested)
+            suggested, same = find_suggestion(tables, situation, condition), SAME if distinct else None
+        return find_replies(tables, query, condition, limit, offset, distinct, suggested, same)
 
     def stats(self) -> StoreStats:
         """Count what the store holds."""

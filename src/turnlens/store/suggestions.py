@@ -24,7 +24,7 @@ _LEAST_SIMILARITY = 0.65  # of the most similar situation; below it, the store k
 _WEIGHTS = np.array([1, 1, 0.5, 0.5], np.float32)  # w
 SITUATION = len(_WEIGHTS)  # messages
 _FOUND = 100  # messages like the last one, and like the one before it; their situations are compared
-_MOST_SIMILAR, _TEMPERATURE, _SAME, _SMOOTHING = 20, 0.1, 0.7, 0.03
+_MOST_SIMILAR, _TEMPERATURE, SAME, _SMOOTHING = 20, 0.1, 0.7, 0.03
 _INTERCEPT = 0.22
 _NONE = np.iinfo(np.uint64).max  # the id of no row
 
@@ -91,6 +91,6 @@ def best_supported(similarity: FloatArray, replies: FloatArray) -> tuple[int, fl
     cosines = replies[nearest] @ replies[nearest].T
     best = int((cosines @ weights).argmax())
     cosines[best, best] = 0  # nothing is usual that was said only once
-    agreement = weights[cosines[best] >= _SAME].sum()
+    agreement = weights[cosines[best] >= SAME].sum()
     logit = np.log((agreement + _SMOOTHING) / (1 + _SMOOTHING - agreement)) + _INTERCEPT
     return int(nearest[best]), float(1 / (1 + np.exp(-logit)))

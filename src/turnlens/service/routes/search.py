@@ -153,7 +153,7 @@ class NextRequest(Request):
     speaker: str | None = Field(None, description="Who speaks next; by default the person before the last speaker")
     mode: str | None = Field(None, description="How to score; by default the first way that the model supports")
     where: str | None = Field(None, description="For a store: a filter on messages, such as: role = 'assistant'")
-    distinct: bool = Field(True, description="For a store: return each text only once")
+    distinct: bool = Field(True, description="For a store: return replies that say the same only once")
     limit: Limit = 10
 
     @model_validator(mode="after")
