@@ -119,22 +119,27 @@ async def found(body: SearchRequest, service: Service, store: OpenStore) -> byte
         call = partial(reader.search_conversations, messages, **settings)
     is_long = body.level != "message" or body.limit + body.offset > _FEW or len(body.where or "") > _LONG_FILTER
 
-    def answer() -> bytes:
-        return to_json({"results": _answered(reader, call, body.where, body.level)}, inf_nan_mode="null")
+    def answer() -> tuple[bytes, bool]:
+        hits = call()
+        return to_json({"results": [_shown(hit) for hit in hits]}, inf_nan_mode="null"), bool(hits)
 
-    return await service.stores.read(answer, is_long)
+    told, has_hits = await service.stores.read(answer, is_long)
+    if not has_hits:
+        await _require_known_names(service, reader, body.where, body.level)
+    return told
 
 
-def _answered(
-    reader: StoreReader, call: Callable[[], Any], where: str | None, level: Literal["message", "conversation"]
-) -> list[dict[str, Any]]:
-    """The hits. A filter that finds nothing, since the store lacks a role or a label that it names, is a mistake."""
+async def _require_known_names(
+    service: Service, reader: StoreReader, where: str | None, level: Literal["message", "conversation"]
+) -> None:
+    """Refuse a filter that has found nothing, if the store lacks a role or a label that it names."""
     from turnlens.store.searches import absent_names
 
-    hits = call()
-    if where is not None and not hits and (absent := absent_names(reader.tables(), where, level)):
+    if where is None:
+        return
+    absent = await service.stores.read(lambda: absent_names(reader.tables(), where, level), is_long=True)
+    if absent:  # told by going through the whole store
         raise Refusal(422, f"where: {absent}", "where")
-    return [_shown(hit) for hit in hits]
 
 
 def _shown(hit: Any) -> dict[str, Any]:
@@ -208,8 +213,9 @@ async def next_replies(
             limit=body.limit,
             speaker=body.speaker,
         )
-        answer = partial(_answered, stored, call, body.where, "message")
-        replies = await service.stores.read(answer, is_long=True)
+        replies = await service.stores.read(lambda: [_shown(hit) for hit in call()], is_long=True)
+        if not replies:
+            await _require_known_names(service, stored, body.where, "message")
     else:
         replies = await _rank(service, body, messages, speaker, read, tokens)
     return Response(to_json({"model": model.name, "replies": replies}, inf_nan_mode="null"), media_type=JSON)
