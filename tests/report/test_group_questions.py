@@ -33,6 +33,7 @@ def test_answers_bind_and_the_number_follows(store: ConversationStore) -> None:
     assert requests(store, 1) == apart
 
 
+@pytest.mark.slow
 def test_groups_said_to_be_the_same_are_one(store: ConversationStore) -> None:
     assert "3 groups of requests before, 1 now" in asked(store, "y" * 10)
     one = requests(store)
@@ -60,6 +61,7 @@ def test_what_is_no_answer_is_one_error(store: ConversationStore) -> None:
     assert len(set().union(*requests(store).values())) < 3
 
 
+@pytest.mark.slow
 def test_what_a_user_named_is_asked_about_before_it_changes(store: ConversationStore) -> None:
     groups = {group.name: group for group in cluster(store.path).groups if group.opening}
     for number, group in enumerate(groups.values()):
@@ -68,6 +70,7 @@ def test_what_a_user_named_is_asked_about_before_it_changes(store: ConversationS
     assert {"mine 0", "mine 1", "mine 2"} == set().union(*requests(store).values())
 
 
+@pytest.mark.slow
 def test_a_store_without_requests_is_one_error(tmp_path: Path, tiny_encoder_path: Path) -> None:
     ConversationStore.create(tmp_path / "few", talks(2), encoder=tiny_encoder_path)
     assert "has no groups of requests to ask about" in fail("groups", "ask", tmp_path / "few")

@@ -73,7 +73,7 @@ def pool_of(name: str, data: Path, work: Path, wheel: Path) -> tuple[list[str], 
 
 
 def distilled(row: str, data: Path, work: Path, wheel: Path) -> dict[str, torch.Tensor]:
-    """What the student learned from the teacher, as differences of weights."""
+    """Return the differences of weights that the student learned from the teacher."""
     path, (count, seed) = work / f"{row}.safetensors", map(int, row.split("-"))
     if path.is_file():
         return load_file(path)

@@ -59,7 +59,7 @@ class OpenStore:
         return Labeller.changed(self.reader) in self._labellers
 
     def labeller(self) -> Labeller:
-        """What labels messages by the store's groups.
+        """Return the labeller by the store's groups, which is kept until they change.
 
         Raises:
             ValueError: The store has no groups, or they were found with another encoder.
