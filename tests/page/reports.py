@@ -128,6 +128,7 @@ def _summary(
             "conversation": {"domain": ["shop", "desk"]},
             "message": {"intent": [f"intent-{g}" for g in range(topics)]},
         },
+        "categories": ["domain", *(["intent"] if 2 <= topics <= 20 else [])],  # of at most 20 values
         "numbers": {"rating": "rating"},
         "groups": {
             "message": groups,
