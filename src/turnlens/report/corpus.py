@@ -247,8 +247,7 @@ class _Columns:
         """Return numbers of conversations, means of the numbers of their messages, and their minutes."""
         numbers = {name: means_of(values, self._first) for name, values in message_numbers.items()}
         numbers |= self._labels.numbers()
-        is_said = np.fromiter((bool(text.strip()) for text in self._texts), bool, len(self._texts))
-        is_known = is_said & ~np.isnan(self._time)
+        is_known = (self._tokens > 0) & ~np.isnan(self._time)
         latest = np.maximum.reduceat(np.where(is_known, self._time, -np.inf), self._first)
         earliest = np.minimum.reduceat(np.where(is_known, self._time, np.inf), self._first)
         with np.errstate(invalid="ignore"):

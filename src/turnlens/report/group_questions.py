@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -76,6 +76,8 @@ def ask_about_groups(
         # An answer that a user's later edits contradict does not count.
         if merge is not None and (not kept[groups[pair]].any() or (groups[pair[0]] == groups[pair[1]]) == was_same):
             answers[merge] = was_same
+    copies, messages = np.unique(report.neighbours["message"].copy_of, return_index=True)
+    message_of = dict(zip(copies.tolist(), messages.tolist()))
     asked, record = set(answers), list(before.answers)
     for number in range(1, questions + 1):
         merge = tree.question(answers, asked)
@@ -84,7 +86,7 @@ def ask_about_groups(
         asked.add(merge)
         sides = [_typical(vectors, np.flatnonzero(side[tree.piece])) for side in tree.sides[merge]]
         try:
-            same = ask(number, *(_side(before, report, rows[side]) for side in sides))
+            same = ask(number, *(_side(before, report, message_of, rows[side]) for side in sides))
         except EOFError:
             break
         if same is None:
@@ -92,9 +94,9 @@ def ask_about_groups(
         answers[merge] = same
         first, second = (int(before.keys[rows[side[0]]]) for side in sides)
         record.append((first, second, same))
-        after = _regrouped(before, rows, vectors, tree.regrouped(vectors, answers))
-        edit_groups(path, "message", [], _replaced(path, now, replace(after, answers=record)))
-        now = replace(after, answers=record)
+        after = replace(_regrouped(before, rows, vectors, tree.regrouped(vectors, answers)), answers=record)
+        edit_groups(path, "message", [], _replaced(path, now, after))
+        now = after
     return len(ids), len(np.unique(now.fine[rows]))
 
 
@@ -112,11 +114,9 @@ def _typical(vectors: FloatArray, rows: IntArray) -> IntArray:
     return rows[np.argsort(-(vectors[rows] @ vectors[rows].sum(0)), kind="stable")]
 
 
-def _side(model: GroupModel, report: Report, rows: IntArray) -> Side:
+def _side(model: GroupModel, report: Report, message_of: Mapping[int, int], rows: IntArray) -> Side:
     ids, counts = np.unique(model.fine[rows], return_counts=True)
     names = tuple(model.groups[id].name for id in ids[np.argsort(-counts, kind="stable")].tolist())
-    copies, messages = np.unique(report.neighbours["message"].copy_of, return_index=True)
-    message_of = dict(zip(copies.tolist(), messages.tolist()))
     texts = [report.text_of(message_of[row]) for row in rows.tolist() if row in message_of]
     return Side(names, len(rows), tuple(dict.fromkeys(texts))[:_EXAMPLES])
 

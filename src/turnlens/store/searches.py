@@ -10,7 +10,6 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import pyarrow.compute as pc
 
-from turnlens._utils.vectors import unit_vectors
 from turnlens.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, named_in, names_role, said_by
 from turnlens.store.hits import ConversationHit, MessageHit, ReplyHit
 from turnlens.store.lance_table import Tables
@@ -187,7 +186,8 @@ def _listed(names: Iterable[str]) -> str:
 def _unlike_better(tables: Tables, ids: np.ndarray, same: float, wanted: int) -> list[int]:
     """The places of the first messages of a ranking whose cosines with all better ones are lower (at most wanted)."""
     found, vectors = tables.messages.vectors("vector", ids)
-    vectors = unit_vectors(vectors[np.argsort(found)[np.searchsorted(np.sort(found), ids)]])
+    order = np.argsort(found)
+    vectors = vectors[order[np.searchsorted(found, ids, sorter=order)]]
     places: list[int] = []
     for place, vector in enumerate(vectors):
         if len(places) < wanted and not (vectors[places] @ vector >= same).any():
