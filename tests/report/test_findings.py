@@ -118,6 +118,9 @@ def test_a_mailed_report_begins_with_findings(telling: Report, tmp_path: Path) -
     linked = page.split('<li><a href="#')[1].split('"')[0]
     assert f'<article id="{linked}">' in page
     assert "median duration, min" in page and "±" not in page
+    longer = replace(telling, numbers={name: 60 * values for name, values in telling.numbers.items()})
+    write_html_file(longer, tmp_path / "report.html")
+    assert "median duration, hours" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_language_unknown_to_the_encoder_is_told(telling: Report, tmp_path: Path) -> None:

@@ -17,7 +17,16 @@ from turnlens._utils.vectors import BoolArray
 from turnlens.data.personal.redaction import NOT_FOUND
 from turnlens.groups.group_settings import MOST
 from turnlens.report.corpus import DURATION
-from turnlens.report.findings import LAST, Finding, findings, growth_mark, language_notice, number_mark, widening
+from turnlens.report.findings import (
+    LAST,
+    Finding,
+    findings,
+    growth_mark,
+    language_notice,
+    number_mark,
+    unit_of,
+    widening,
+)
 from turnlens.report.measures import STATISTICS, members, number_kind, plain_number, typical
 from turnlens.report.report import Report
 from turnlens.report.summary import MOST_VALUES, summary_table
@@ -165,8 +174,8 @@ class _Number:
         self._values = report.numbers[name]
         self._kind = number_kind(name, self._values)
         self._of_all = typical(self._values, self._kind).value
-        written = "duration, min" if name == DURATION else name
-        self.title = f"{STATISTICS[self._kind]} {written}".strip()
+        unit, self._length = unit_of(self._of_all) if name == DURATION else ("", 1)
+        self.title = f"{STATISTICS[self._kind]} {f'duration, {unit}' if unit else name}".strip()
 
     def cell(self, inside: BoolArray, wider: float) -> str:
         """The typical value of some conversations (m,), marked where it is surely unlike that of all."""
@@ -174,7 +183,7 @@ class _Number:
         if not own.known:
             return "–"
         sign = _MARKS[number_mark(own, self._of_all, wider)]
-        written = {"share": f"{own.value:.0%}", "amount": plain_number(own.value)}
+        written = {"share": f"{own.value:.0%}", "amount": plain_number(own.value / self._length)}
         return sign + written.get(self._kind, f"{own.value:.1f}")
 
 
