@@ -9,7 +9,7 @@ from typing import Any
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-# As commands do before transformers is imported, see `quiet_transformers`.
+# As commands do before transformers is imported, see `Verbosity`.
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 

@@ -8,11 +8,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import turnlens
+from turnlens.cli.main import app
 from turnlens.cli.options import parse_settings
 from turnlens.cli.terminal import Application, Commands
 from turnlens.data import conversations
@@ -28,6 +31,15 @@ COMMANDS = (*OTHERS, *PLOTS)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_shows_an_example(command: str) -> None:
     assert f"Example: turnlens {command}" in " ".join(succeed(*command.split(), "--help").split())
+
+
+def test_every_option_is_described() -> None:
+    def undescribed(command: Any) -> list[str]:
+        below = getattr(command, "commands", {}).values()
+        own = [f"{command.name} {option.name}" for option in command.params if not option.help]
+        return own + [name for further in below for name in undescribed(further)]
+
+    assert undescribed(get_command(app)) == []
 
 
 @pytest.mark.parametrize(

@@ -213,6 +213,12 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
                 replaced.replace(path)
 
 
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Replace a file by a text as `atomic_path` does."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
 def discard(folder: Path) -> None:
     """Remove a folder. For other processes it disappears at once: a kill leaves no part of it under its name."""
     if folder.exists():

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from turnlens._utils.files import atomic_path, discard, only_writer, put_in_order
+from turnlens._utils.files import discard, only_writer, put_in_order, write_text
 
 if TYPE_CHECKING:
     from accelerate import PartialState
@@ -106,8 +106,7 @@ class RunFolder:
             if folder.exists() and not force and not _is_empty_folder(folder):
                 raise FileExistsError(f"{folder} exists already: choose another output or delete it with --force")
             discard(folder)
-        with atomic_path(record) as temporary:
-            temporary.write_text(json.dumps(settings, indent=2), encoding="utf-8")
+        write_text(record, json.dumps(settings, indent=2))
 
     def close(self) -> None:
         """Remove the checkpoints, now that the model is written."""

@@ -13,7 +13,6 @@ from turnlens._compat import leave_out_pandas
 from turnlens._utils.files import only_writer
 from turnlens._utils.progress import note
 from turnlens.cli.explore import (
-    Compared,
     Grouping,
     absent_label,
     explored_store,
@@ -21,9 +20,9 @@ from turnlens.cli.explore import (
     makes_groups,
     say_who_asks,
 )
-from turnlens.cli.options import GROUP_TABLE, Data, ExploredStore, Force, GivenData, OwnLabel, Seed, StoreModel
+from turnlens.cli.options import Compared, ExploredStore, GivenData, OptionalOutput, Output, OwnLabel, StoreModel
 from turnlens.cli.reading_options import Reading, reads_conversations
-from turnlens.cli.terminal import quiet_transformers, use_one_thread
+from turnlens.cli.terminal import use_one_thread
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,38 +42,18 @@ def cluster(
     reading: Reading,
     grouping: Grouping,
     data: GivenData = None,
-    output: Annotated[Path | None, GROUP_TABLE] = None,
+    output: OptionalOutput = None,
     store: ExploredStore = None,
-    level: Annotated[
-        Literal["message", "conversation"], typer.Option(help="Write a row for each message, or for each conversation.")
-    ] = "message",
-    summary: Annotated[
-        Path | None,
-        typer.Option(
-            "--summary",
-            help="Also write a list of the groups to a .parquet, .csv, .xlsx or .jsonl file: what people ask, in how "
-            "many conversations, how it grows, medians of ratings and other numbers, categories, examples.",
-        ),
-    ] = None,
+    level: Literal["message", "conversation"] = "message",
+    summary: Path | None = None,
     period: Compared = None,
     model: StoreModel = None,
-    sample: Annotated[
-        int,
-        typer.Option(
-            min=2, help="Fit groups to at most this many messages or conversations; all others are assigned to them."
-        ),
-    ] = 20_000,
-    seed: Seed = 0,
-    name_endpoint: Annotated[
-        str | None,
-        typer.Option(
-            help="Let an OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1, name new groups. It receives "
-            "ten texts of each group. Its key is read from TURNLENS_NAMING_KEY."
-        ),
-    ] = None,
-    name_model: Annotated[str | None, typer.Option(help="The name of the model at that endpoint.")] = None,
+    sample: Annotated[int, typer.Option(min=2)] = 20_000,
+    seed: int = 0,
+    name_endpoint: str | None = None,
+    name_model: str | None = None,
     own_label: OwnLabel = None,
-    force: Force = False,
+    force: bool = False,
 ) -> None:
     """Find and name groups of messages (what people ask and answer) and groups of conversations (topics).
 
@@ -85,6 +64,16 @@ def cluster(
     groups keep their names when more data arrives.
 
     Example: `turnlens cluster chats.jsonl --output groups.parquet`
+
+    Options:
+        output: The .parquet, .csv, .xlsx or .jsonl file to write; - writes JSON lines to the standard output.
+        level: Write a row for each message, or for each conversation.
+        summary: Also write a list of the groups to a .parquet, .csv, .xlsx or .jsonl file: what people ask, in how many
+            conversations, how it grows, medians of ratings and other numbers, categories, examples.
+        sample: Fit groups to at most this many messages or conversations; all others are assigned to them.
+        name_endpoint: Let an OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1, name new groups. It receives
+            ten texts of each group. Its key is read from TURNLENS_NAMING_KEY.
+        name_model: The name of the model at that endpoint.
     """
     from turnlens.report.tables import check_table, write_table
 
@@ -94,7 +83,6 @@ def cluster(
     if summary is not None and level == "conversation":
         raise ValueError("--summary lists groups of messages: leave out --level conversation")
     endpoint = _endpoint(name_endpoint, name_model)
-    quiet_transformers()
     if data is None:
         leave_out_pandas()
     from turnlens.report import cluster as find_groups
@@ -160,19 +148,14 @@ def _print_part(groups: Sequence[tuple[float, Group]]) -> None:
 
 @reads_conversations
 def label(
-    data: Data,
-    groups: Annotated[
-        Path,
-        typer.Option(
-            "--groups", help="Folder of the store that has the groups, or a groups.safetensors from such a folder."
-        ),
-    ],
-    output: Annotated[Path, GROUP_TABLE],
+    data: list[Path],
+    groups: Annotated[Path, typer.Option("--groups")],
+    output: Output,
     reading: Reading,
     model: StoreModel = None,
-    seed: Seed = 0,
+    seed: int = 0,
     own_label: OwnLabel = None,
-    force: Force = False,
+    force: bool = False,
 ) -> None:
     """Give messages the groups that `turnlens cluster` or `turnlens explore` has found in other conversations.
 
@@ -181,12 +164,15 @@ def label(
     none of these, and its group is empty.
 
     Example: `turnlens label new.jsonl --groups chats.store --output labels.parquet`
+
+    Options:
+        groups: Folder of the store that has the groups, or a groups.safetensors from such a folder.
+        output: The .parquet, .csv, .xlsx or .jsonl file to write; - writes JSON lines to the standard output.
     """
     from turnlens.report.tables import check_table, write_table
 
     check_table(output, force)
     reading.check(data, output)
-    quiet_transformers()
     leave_out_pandas()
     use_one_thread()
     from turnlens.report import label as label_messages

@@ -9,9 +9,7 @@ import typer
 
 from turnlens._utils.files import is_url
 from turnlens._utils.progress import note
-from turnlens.cli.options import Cache, Force, Model, Pooling, Resume
 from turnlens.cli.reading_options import Reading, reads_conversations
-from turnlens.cli.terminal import quiet_transformers
 from turnlens.encoders.folders import encoder_folder
 
 if TYPE_CHECKING:
@@ -20,56 +18,18 @@ if TYPE_CHECKING:
 
 @reads_conversations
 def embed(
-    data: Annotated[
-        list[str],
-        typer.Argument(
-            help="Files, folders, globs or URLs (such as s3://…) of conversations; - means the standard input.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output",
-            "-o",
-            help="The .parquet, .csv or .npy file to write; - means the standard output. A name without an ending, "
-            "or a URL, is written as a folder of Parquet parts.",
-        ),
-    ],
+    data: list[str],
+    output: Annotated[str, typer.Option("--output", "-o")],
     reading: Reading,
-    model: Model = None,
-    level: Annotated[
-        Literal["message", "message-with-history", "message-in-context", "conversation"],
-        typer.Option(
-            help="One vector for each message (alone, with what was said before it, or with everything said around "
-            "it), or one for each conversation."
-        ),
-    ] = "message",
-    pooling: Pooling = "mean",
-    dtype: Annotated[
-        Literal["bfloat16", "float16"] | None,
-        typer.Option(
-            help="Compute in half precision, which is several times faster on hardware made for it; by default in full."
-        ),
-    ] = None,
-    cache: Cache = True,
-    engine: Annotated[
-        Literal["local", "ray"],
-        typer.Option(
-            help="For folders of parts: compute in this process, or on a Ray cluster (by default one on this machine)."
-        ),
-    ] = "local",
-    actors: Annotated[
-        int | None,
-        typer.Option(
-            "--actors",
-            min=1,
-            help="Number of Ray processes that embed; by default one for each GPU, or one for every four CPUs.",
-            show_default=False,
-        ),
-    ] = None,
-    resume: Resume = False,
-    force: Force = False,
+    model: str | None = None,
+    level: Literal["message", "message-with-history", "message-in-context", "conversation"] = "message",
+    pooling: str = "mean",
+    dtype: Literal["bfloat16", "float16"] | None = None,
+    cache: bool = True,
+    engine: Literal["local", "ray"] = "local",
+    actors: Annotated[int | None, typer.Option(min=1)] = None,
+    resume: bool = False,
+    force: bool = False,
 ) -> None:
     """Embed every message, or every conversation as a whole.
 
@@ -88,8 +48,17 @@ def embed(
     Example: `turnlens embed chats.jsonl --level message-with-history --output history.parquet`
 
     Example: `turnlens embed "s3://logs/*.parquet" --engine ray --output s3://logs-embedded`
+
+    Options:
+        data: Files, folders, globs or URLs (such as s3://…) of conversations; - means the standard input.
+        output: The .parquet, .csv or .npy file to write; - means the standard output. A name without an ending, or a
+            URL, is written as a folder of Parquet parts.
+        level: One vector for each message (alone, with what was said before it, or with everything said around it), or
+            one for each conversation.
+        dtype: Compute in half precision, which is several times faster on hardware made for it; by default in full.
+        engine: For folders of parts: compute in this process, or on a Ray cluster (by default one on this machine).
+        actors: Number of Ray processes that embed; by default one for each GPU, or one for every four CPUs.
     """
-    quiet_transformers()
     from turnlens.formats.input_files import check_apart
     from turnlens.scale.job import Embedding
     from turnlens.scale.output import is_folder_name

@@ -7,38 +7,27 @@ from typing import Annotated, Any
 
 import typer
 
-from turnlens._utils.files import check_file, is_standard
 from turnlens._utils.registries import TASKS, check_task
-from turnlens.cli.options import ConversationLabel, Force, Label, MaxQueries, Pooling, Seed
+from turnlens.cli.options import OptionalOutput
 from turnlens.cli.reading_options import Reading, reads_conversations
-from turnlens.cli.tables import print_modes, print_table, write_json
-from turnlens.cli.terminal import quiet_transformers
+from turnlens.cli.tables import check_json, print_modes, print_table, write_json
 from turnlens.encoders.folders import encoder_folder
 
 
 @reads_conversations
 def evaluate(
-    model_and_data: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="[MODEL] DATA",
-            help="The model (a folder or a Hub name; if left out, the default encoder), then the data.",
-        ),
-    ],
+    model_and_data: Annotated[list[str], typer.Argument(metavar="[MODEL] DATA")],
     tasks: Annotated[
         list[str] | None,
         typer.Option("--task", help=f"By default semantic-retrieval; may be repeated. Of {', '.join(TASKS)}."),
     ] = None,
-    json_file: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Also write the figures to this JSON file; - means the standard output."),
-    ] = None,
-    max_queries: MaxQueries = None,
-    label: Label = "intent",
-    conversation_label: ConversationLabel = None,
-    pooling: Pooling = "mean",
-    seed: Seed = 0,
-    force: Force = False,
+    json_file: OptionalOutput = None,
+    max_queries: int | None = None,
+    label: str = "intent",
+    conversation_label: str | None = None,
+    pooling: str = "mean",
+    seed: int = 0,
+    force: bool = False,
     *,
     reading: Reading,
 ) -> None:
@@ -47,18 +36,19 @@ def evaluate(
     Figures are percentages, except for ranks and cosines, with 95 % bootstrap intervals.
 
     Example: `turnlens evaluate model test.jsonl --task semantic-retrieval --output figures.json`
-    """
-    from turnlens.formats.input_files import check_apart
 
+    Options:
+        model_and_data: The model (a folder or a Hub name; if left out, the default encoder), then the data.
+        json_file: Also write the figures to this JSON file; - means the standard output.
+        max_queries: Evaluate at most this many random queries.
+        label: Message label that holds the intent.
+    """
     model, data = _model_and_data(model_and_data)
     names = [check_task(name) for name in tasks or ["semantic-retrieval"]]
     if not Path(data).exists():
         reading.check(data)
     encoder_folder(model)
-    if json_file is not None:
-        check_apart(json_file, data)
-        check_file(json_file, force)
-    quiet_transformers()
+    check_json(json_file, force, data)
     from turnlens.encoders.folders import DEFAULT_ENCODER
     from turnlens.encoders.loading import load_encoder
     from turnlens.evaluation import evaluate as run_evaluation
@@ -74,9 +64,7 @@ def evaluate(
         conversation_label=conversation_label,
         read=reading.read,
     )
-    if json_file is not None:
-        write_json(json_file, {"model": model or DEFAULT_ENCODER, "data": data, "seed": seed, **figures})
-    if json_file is None or not is_standard(json_file):
+    if write_json(json_file, {"model": model or DEFAULT_ENCODER, "data": data, "seed": seed, **figures}):
         _print_figures(model or "default encoder", data, names, figures)
 
 

@@ -7,16 +7,15 @@ import tomllib
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from turnlens._utils.files import check_file, discard, is_url
 from turnlens._utils.progress import console, note
-from turnlens.cli.options import ExploredStore, Force, GivenData, Seed, StoreModel, takes
+from turnlens.cli.options import Compared, ExploredStore, GivenData, StoreModel, takes
 from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.store import fill, refuse_other_files
-from turnlens.cli.terminal import quiet_transformers
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -33,29 +32,20 @@ _NOT_LABELS = {"id", "messages", "role", "content"}
 
 @dataclass(frozen=True)
 class Grouping:
-    """Settings of groups; each field is an option of the commands that make some."""
+    """Settings of groups; each field is an option of the commands that make some.
 
-    role: Annotated[
-        str | None,
-        typer.Option(
-            help="The role that asks, such as user, or opener for whoever opens a conversation; by default the one "
-            "that opens most conversations, and opener where roles are names. cluster then writes its groups only."
-        ),
-    ] = None
-    seeds: Annotated[
-        Path | None,
-        typer.Option(help="TOML file of groups that you know: a name and a sentence, or a list of examples, for each."),
-    ] = None
-    history: Annotated[
-        bool,
-        typer.Option(
-            "--history",
-            help="Group messages together with what was said before them, so that an answer is near its question.",
-        ),
-    ] = False
-    granularity: Annotated[
-        str, typer.Option(help="How fine groups are: coarse, medium or fine, or about how many to find of each role.")
-    ] = "medium"
+    Options:
+        role: The role that asks, such as user, or opener for whoever opens a conversation; by default the one that
+            opens most conversations, and opener where roles are names. cluster then writes its groups only.
+        seeds: TOML file of groups that you know: a name and a sentence, or a list of examples, for each.
+        history: Group messages together with what was said before them, so that an answer is near its question.
+        granularity: How fine groups are: coarse, medium or fine, or about how many to find of each role.
+    """
+
+    role: str | None = None
+    seeds: Path | None = None
+    history: bool = False
+    granularity: str = "medium"
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -84,13 +74,6 @@ class Grouping:
 
 
 makes_groups = takes(Grouping, "grouping")
-Compared = Annotated[
-    Literal["day", "week", "month"] | None,
-    typer.Option(
-        "--period",
-        help="Growth in the list: the last day, week or month against all before; by default what suits the data.",
-    ),
-]
 
 
 @reads_conversations
@@ -100,29 +83,14 @@ def explore(
     grouping: Grouping,
     data: GivenData = None,
     store: ExploredStore = None,
-    export: Annotated[
-        Path | None,
-        typer.Option(
-            "--export", help="Write a folder that opens in any browser, or an .html file to mail and print, and exit."
-        ),
-    ] = None,
-    no_texts: Annotated[
-        bool,
-        typer.Option(
-            "--no-texts",
-            help="Write the .html file without examples; names become key phrases: words of messages.",
-        ),
-    ] = False,
+    export: Path | None = None,
+    no_texts: bool = False,
     period: Compared = None,
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Port on this machine; 0 chooses a free one.")
-    ] = 0,
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address without opening a browser.")
-    ] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 0,
+    no_browser: bool = False,
     model: StoreModel = None,
-    seed: Seed = 0,
-    force: Force = False,
+    seed: int = 0,
+    force: bool = False,
 ) -> None:
     """Show in the browser what conversations are about, how they continue, and which are unusual.
 
@@ -131,6 +99,12 @@ def explore(
     browser opens without turnlens.
 
     Example: `turnlens explore chats.jsonl`
+
+    Options:
+        export: Write a folder that opens in any browser, or an .html file to mail and print, and exit.
+        no_texts: Write the .html file without examples; names become key phrases: words of messages.
+        port: Port on this machine; 0 chooses a free one.
+        no_browser: Print the address without opening a browser.
     """
     if export is not None:
         _check(export, force)
@@ -139,7 +113,6 @@ def explore(
         raise ValueError("--no-texts is for a file to mail: add --export report.html")
     if period is not None and not is_mailed:
         raise ValueError("--period is for a file to mail: add --export report.html, or choose it on the page")
-    quiet_transformers()
     from turnlens.report import GroupSettings, build_report
 
     chosen = grouping.arguments

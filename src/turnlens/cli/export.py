@@ -9,10 +9,9 @@ import typer
 
 from turnlens._utils.files import atomic_path, only_writer
 from turnlens._utils.progress import console, note
-from turnlens.cli.options import ChatFile, Data, Force, Seed
+from turnlens.cli.options import Output
 from turnlens.cli.reading_options import Reading, reads_conversations
-from turnlens.cli.store import StoreArgument, opened_store
-from turnlens.cli.terminal import quiet_transformers
+from turnlens.cli.store import opened_store
 
 if TYPE_CHECKING:
     from turnlens.report import Report
@@ -23,27 +22,11 @@ _TABLES = (".csv", ".parquet", ".xlsx")
 
 
 def export(
-    store: StoreArgument,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            help="A .jsonl or .jsonl.gz file of conversations (- for the standard output); or a .csv, .xlsx or "
-            ".parquet file of their requests.",
-        ),
-    ],
-    sample: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Take only this many conversations of each request, at the edges of requests, of the most surprising, "
-            "and of those that failed (an error, or negative feedback).",
-            show_default=False,
-        ),
-    ] = None,
-    seed: Seed = 0,
-    force: Force = False,
+    store: str,
+    output: Output,
+    sample: Annotated[int | None, typer.Option(min=1)] = None,
+    seed: int = 0,
+    force: bool = False,
 ) -> None:
     """Write the conversations of a store as chat JSONL: all of them, or a sample for evaluations and annotators.
 
@@ -51,6 +34,12 @@ def export(
     can be tags in the tool that the conversations are from.
 
     Example: `turnlens export talks --sample 5 --output examples.jsonl`
+
+    Options:
+        output: A .jsonl or .jsonl.gz file of conversations (- for the standard output); or a .csv, .xlsx or .parquet
+            file of their requests.
+        sample: Take only this many conversations of each request, at the edges of requests, of the most surprising, and
+            of those that failed (an error, or negative feedback).
     """
     from turnlens.data.conversation_files import check_chat_file, write_chats
 
@@ -84,7 +73,6 @@ def _write_requests(store: str, output: Path, sample: int | None, force: bool) -
 
 
 def _report(store: ConversationStore, page: bool = False) -> Report:
-    quiet_transformers()
     from turnlens.report import build_report
 
     return build_report(store, page=page)
@@ -92,18 +80,16 @@ def _report(store: ConversationStore, page: bool = False) -> Report:
 
 @reads_conversations
 def convert(
-    sources: Data,
-    output: ChatFile,
-    split: Annotated[
-        str | None, typer.Option(help="Use only conversations with this value of the label `split`, such as test.")
-    ] = None,
-    force: Force = False,
-    *,
-    reading: Reading,
+    sources: list[Path], output: Output, split: str | None = None, force: bool = False, *, reading: Reading
 ) -> None:
     """Convert conversations from any known format to chat JSONL.
 
     Example: `turnlens convert dialogues_*.json --format sgd --output chats.jsonl.gz`
+
+    Options:
+        sources: Files, folders or globs of conversations; - means the standard input.
+        output: The .jsonl or .jsonl.gz file to write; - means the standard output.
+        split: Use only conversations with this value of the label `split`, such as test.
     """
     from turnlens.data.conversations import convert_conversations
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from turnlens._utils.progress import console, note
 from turnlens.cli.explore import Grouping, makes_groups
-from turnlens.cli.options import Seed
-from turnlens.cli.store import StoreArgument, opened_store
-from turnlens.cli.terminal import Application, Commands, quiet_transformers
+from turnlens.cli.store import opened_store
+from turnlens.cli.terminal import Application, Commands
 
 if TYPE_CHECKING:
     from turnlens.report.group_questions import Side
@@ -23,7 +22,7 @@ groups = Application(cls=Commands, help="Correct the groups of a store.", no_arg
 
 @groups.command()
 @makes_groups
-def ask(grouping: Grouping, store: StoreArgument, seed: Seed = 0) -> None:
+def ask(grouping: Grouping, store: str, seed: int = 0) -> None:
     """Ask ten times whether two groups of requests are the same; the answers choose how many groups there are.
 
     Answer y (yes), n (no), s (skip) or q (quit), on the terminal or in the lines of the standard input. Each answer is
@@ -32,7 +31,6 @@ def ask(grouping: Grouping, store: StoreArgument, seed: Seed = 0) -> None:
 
     Example: `turnlens groups ask talks`
     """
-    quiet_transformers()
     from turnlens.report import GroupSettings, build_report
     from turnlens.report.group_questions import ask_about_groups
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from turnlens._utils.files import check_file, is_standard
 from turnlens._utils.progress import console, note
-from turnlens.cli.options import Data, Force
+from turnlens.cli.options import OptionalOutput
 from turnlens.cli.reading_options import Reading, reads_conversations
-from turnlens.cli.tables import print_pairs, write_json
+from turnlens.cli.tables import check_json, print_pairs, write_json
 
 if TYPE_CHECKING:
     from turnlens.formats.detection import UnknownLayout
@@ -25,29 +22,21 @@ _SPLITS = ("day", "1h", "10m")
 
 
 @reads_conversations
-def inspect(
-    data: Data,
-    reading: Reading,
-    json_file: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Also write all counts to this JSON file; - means the standard output."),
-    ] = None,
-    force: Force = False,
-) -> None:
+def inspect(data: list[Path], reading: Reading, json_file: OptionalOutput = None, force: bool = False) -> None:
     """Show what files hold and how they will be read, without keeping anything.
 
     For a file with an unknown layout, show its columns, and a command that reads it, as was tried.
 
     Example: `turnlens inspect tickets.csv`
+
+    Options:
+        json_file: Also write all counts to this JSON file; - means the standard output.
     """
     from turnlens.data.conversations import iterate_conversations
     from turnlens.data.inspection import inspect_conversations
     from turnlens.formats.detection import UnknownLayout
-    from turnlens.formats.input_files import check_apart
 
-    if json_file is not None:
-        check_apart(json_file, data)
-        check_file(json_file, force)
+    check_json(json_file, force, data)
     try:
         formats = _formats(data, reading)
         inspection = inspect_conversations(iterate_conversations(data, **reading.arguments))
@@ -55,9 +44,7 @@ def inspect(
         _print_layout(unknown, data, reading)
         raise ValueError(f"{unknown.where}: could not detect the format; {_advice(unknown)}") from None
     summary: dict[str, Any] = {"formats": formats, **inspection.summary(), "first": inspection.first}
-    if json_file is not None:
-        write_json(json_file, summary)
-    if json_file is None or not is_standard(json_file):
+    if write_json(json_file, summary):
         _print_summary(summary, data, reading)
 
 

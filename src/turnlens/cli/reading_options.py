@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from turnlens._utils.progress import note
 from turnlens.cli.options import takes
@@ -24,38 +22,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reading:
-    """Settings of reading; each field is an option of every command that reads some."""
+    """Settings of reading; each field is an option of every command that reads some.
 
-    format: Annotated[str, typer.Option(help="Source format; by default detected from the content.")] = "auto"
-    skip_bad_rows: Annotated[bool, typer.Option("--skip-bad-rows", help="Skip bad rows and list them at the end.")] = (
-        False
-    )
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            "--columns",
-            help="What the columns hold, such as conversation=ticket_id,speaker=author.type,text=body,time=created_at. "
-            "Also messages=…, for records that each hold a list of messages, and ignore=….",
-        ),
-    ] = None
-    redact: Annotated[
-        str | None,
-        typer.Option(
-            "--redact",
-            help="Replace personal data while reading: emails, phones, cards, ibans, urls, ips, secrets, national_ids, "
-            "handles, or all of these; also names=FILE and persons=MODEL.",
-        ),
-    ] = None
-    encoding: Annotated[
-        str | None,
-        typer.Option(
-            help="Encoding of texts, such as cp1252; by default UTF-8, or a guess from the text if it is not UTF-8."
-        ),
-    ] = None
-    split_by: Annotated[
-        str | None,
-        typer.Option(help="Split long conversations, such as a chat over months: by day, or at a pause such as 6h."),
-    ] = None
+    Options:
+        format: Source format; by default detected from the content.
+        skip_bad_rows: Skip bad rows and list them at the end.
+        columns: What the columns hold, such as conversation=ticket_id,speaker=author.type,text=body,time=created_at.
+            Also messages=…, for records that each hold a list of messages, and ignore=….
+        redact: Replace personal data while reading: emails, phones, cards, ibans, urls, ips, secrets, national_ids,
+            handles, or all of these; also names=FILE and persons=MODEL.
+        encoding: Encoding of texts, such as cp1252; by default UTF-8, or a guess from the text if it is not UTF-8.
+        split_by: Split long conversations, such as a chat over months: by day, or at a pause such as 6h.
+    """
+
+    format: str = "auto"
+    skip_bad_rows: bool = False
+    columns: str | None = None
+    redact: str | None = None
+    encoding: str | None = None
+    split_by: str | None = None
 
     @property
     def arguments(self) -> dict[str, Any]:

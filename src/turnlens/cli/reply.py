@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from turnlens._utils.files import check_file, existing_file, is_standard
+from turnlens._utils.files import existing_file, is_standard
 from turnlens._utils.progress import note
-from turnlens.cli.options import Candidates, ConversationFile, Force, OtherId, RankingFile, Speaker, Top, Where
+from turnlens.cli.options import ConversationFile, OptionalOutput, Top
 from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.store import require_hits
-from turnlens.cli.tables import print_hits, print_rows, write_json
-from turnlens.cli.terminal import quiet_transformers, use_one_thread
+from turnlens.cli.tables import check_json, print_hits, print_rows, write_json
+from turnlens.cli.terminal import use_one_thread
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,47 +26,33 @@ if TYPE_CHECKING:
 @reads_conversations
 def reply(
     conversation: ConversationFile,
-    model: Annotated[
-        str | None,
-        typer.Argument(
-            help="A folder or a Hub name; if left out, that of the store, or else the default encoder.",
-            show_default=False,
-        ),
-    ] = None,
-    candidates: Candidates = None,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            "--store", help="A store whose messages by the next speaker are the candidates, instead of --candidates."
-        ),
-    ] = None,
-    where: Where = None,
-    id: OtherId = None,
+    model: Annotated[str | None, typer.Argument()] = None,
+    candidates: Path | None = None,
+    store: str | None = None,
+    where: str | None = None,
+    id: str | None = None,
     top: Top = 10,
-    mode: Annotated[
-        str | None,
-        typer.Option(
-            help="How to score: composed, bi or joined, or as a paper does; by default the first that the model "
-            "supports."
-        ),
-    ] = None,
-    speaker: Speaker = None,
-    json_file: RankingFile = None,
-    force: Force = False,
+    mode: str | None = None,
+    speaker: str | None = None,
+    json_file: OptionalOutput = None,
+    force: bool = False,
     *,
     reading: Reading,
 ) -> None:
     """Rank candidates for the next message of a conversation.
 
     Example: `turnlens reply model --candidates replies.txt --conversation chat.jsonl`
+
+    Options:
+        model: A folder or a Hub name; if left out, that of the store, or else the default encoder.
+        store: A store whose messages by the next speaker are the candidates, instead of --candidates.
+        mode: How to score: composed, bi or joined, or as a paper does; by default the first that the model supports.
     """
-    quiet_transformers()
     use_one_thread()
     from turnlens.encoders.reply_model import ReplyModel, next_speaker
     from turnlens.store.open_arguments import store_encoder
 
-    if json_file is not None:
-        check_file(json_file, force)
+    check_json(json_file, force)
     if candidates is None or store is not None:
         if candidates is not None or store is None:
             raise ValueError(f"expected either --candidates or --store, got {'neither' if store is None else 'both'}")
@@ -100,8 +86,7 @@ def _reply_from_store(
         if probability is None
         else f"Suggested first: {probability:.0%} sure."
     )
-    if json_file is not None:
-        write_json(json_file, [{"message": hit["text"], "score": hit["score"], **hit} for hit in hits])
+    write_json(json_file, [{"message": hit["text"], "score": hit["score"], **hit} for hit in hits])
     print_hits(hits)
 
 
@@ -148,8 +133,6 @@ def show_ranking(texts: list[str], scores: np.ndarray, top: int, json_file: Path
     """Print the best texts, ties in their given order, and write them to the file if there is one."""
     order = (-scores).argsort(kind="stable")[:top]
     ranking = [{"message": texts[row], "score": float(scores[row])} for row in order]
-    if json_file is not None:
-        write_json(json_file, ranking)
-    if json_file is None or not is_standard(json_file):
+    if write_json(json_file, ranking):
         rows = [[str(place), f"{row['score']:.3f}", row["message"]] for place, row in enumerate(ranking, start=1)]
         print_rows(["rank", "score", "message"], rows)

@@ -17,8 +17,8 @@ from turnlens._utils.arguments import did_you_mean
 from turnlens._utils.processes import keep_little_free_memory
 from turnlens._utils.progress import console, error_console
 from turnlens._utils.text_values import printable
-from turnlens.cli.options import Model, given, parse_settings
-from turnlens.cli.terminal import TERMINATED, quiet_transformers, use_one_thread
+from turnlens.cli.options import given, parse_settings
+from turnlens.cli.terminal import TERMINATED, use_one_thread
 
 if TYPE_CHECKING:
     from turnlens.service import ServiceSettings
@@ -28,33 +28,26 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def serve(
-    store: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--store", help="A conversation store: FOLDER or NAME=FOLDER; may be repeated.", show_default=False
-        ),
-    ] = None,
-    model: Model = None,
-    host: Annotated[str, typer.Option(envvar="TURNLENS_HOST", help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(envvar="TURNLENS_PORT", min=0, max=65535, help="Port to listen on.")] = 8000,
-    keys: Annotated[
-        Path | None,
-        typer.Option(
-            "--keys", help="File of API keys; without it, the service answers this machine only.", show_default=False
-        ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="A setting of the service, as name=value; may be repeated.", show_default=False),
-    ] = None,
+    store: list[str] | None = None,
+    model: str | None = None,
+    host: Annotated[str, typer.Option(envvar="TURNLENS_HOST")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(envvar="TURNLENS_PORT", min=0, max=65535)] = 8000,
+    keys: Path | None = None,
+    settings: Annotated[list[str] | None, typer.Option("--set")] = None,
 ) -> None:
     """Serve embeddings, ranking, search and next replies over HTTP, also to clients made for OpenAI.
 
     Every setting can also be given in the environment, as TURNLENS_MODEL, TURNLENS_KEYS, ….
 
     Example: `turnlens serve --store talks --keys keys.toml --host 0.0.0.0`
+
+    Options:
+        store: A conversation store: FOLDER or NAME=FOLDER; may be repeated.
+        host: Address to listen on.
+        port: Port to listen on.
+        keys: File of API keys; without it, the service answers this machine only.
+        settings: A setting of the service, as name=value; may be repeated.
     """
-    quiet_transformers()
     keep_little_free_memory()
     leave_out_pandas()
     use_one_thread()
@@ -93,22 +86,11 @@ def serve(
 
 
 def new_key(
-    name: Annotated[
-        str, typer.Argument(help="Who gets the key; the name appears in logs and metrics.", show_default=False)
-    ],
-    keys: Annotated[
-        Path, typer.Option("--keys", help="File of API keys, to which the hash of the new key is added.")
-    ] = Path("keys.toml"),
-    scope: Annotated[
-        list[str], typer.Option("--scope", help="What the key allows: read, write or admin; may be repeated.")
-    ] = ["read"],  # noqa: B006  # typer copies it
-    store: Annotated[
-        str | None,
-        typer.Option("--store", help="Name of the only store that the key may use; by default it may use all."),
-    ] = None,
-    requests_per_minute: Annotated[
-        int | None, typer.Option(help="Highest number of requests per minute; by default unlimited.")
-    ] = None,
+    name: str,
+    keys: Path = Path("keys.toml"),
+    scope: list[str] = ["read"],  # noqa: B006  # typer copies it
+    store: str | None = None,
+    requests_per_minute: int | None = None,
 ) -> None:
     """Make an API key for `turnlens serve`, print it, and add its hash to the file of keys.
 
@@ -116,6 +98,13 @@ def new_key(
     lets it read the metrics. No scope includes another.
 
     Example: `turnlens new-key website --scope read --requests-per-minute 600`
+
+    Options:
+        name: Who gets the key; the name appears in logs and metrics.
+        keys: File of API keys, to which the hash of the new key is added.
+        scope: What the key allows: read, write or admin; may be repeated.
+        store: Name of the only store that the key may use; by default it may use all.
+        requests_per_minute: Highest number of requests per minute; by default unlimited.
     """
     from turnlens.service.keys import new_key as make
 

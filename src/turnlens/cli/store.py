@@ -13,10 +13,10 @@ from turnlens._compat import leave_out_pandas
 from turnlens._utils.processes import keep_little_free_memory
 from turnlens._utils.progress import console, note, progress_of
 from turnlens._utils.text_values import strict_json
-from turnlens.cli.options import Cache, Data, Model, StoreModel, Where
+from turnlens.cli.options import StoreModel
 from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.tables import print_hits
-from turnlens.cli.terminal import Application, Commands, quiet_transformers, tell_other_language, use_one_thread
+from turnlens.cli.terminal import Application, Commands, tell_other_language, use_one_thread
 from turnlens.encoders.folders import encoder_folder
 from turnlens.errors import ConversationError
 
@@ -25,40 +25,22 @@ if TYPE_CHECKING:
 
     from turnlens.store import AddReport, ConversationStore
 
-StoreArgument = Annotated[str, typer.Argument(help="Folder of the store.", show_default=False)]
-ConversationsWhere = Annotated[
-    str | None, typer.Option("--where", help="A filter on conversations, such as: label.customer = '4711'.")
-]
 PrintJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+SomeIds = Annotated[list[str] | None, typer.Argument()]
 
 store = Application(cls=Commands, help="Maintain a conversation store.", no_args_is_help=True)
 
 
 @reads_conversations
 def index(
-    data: Data,
-    store: Annotated[str, typer.Option("--store", help="Folder of the store; created if it does not exist.")],
+    data: list[Path],
+    store: Annotated[str, typer.Option("--store")],
     reading: Reading,
     model: StoreModel = None,
-    pooling: Annotated[
-        str,
-        typer.Option(
-            "--pooling",
-            help="For a new store, how to pool whole conversations: messages, mean, interlocutor, or speaker:ROLE.",
-        ),
-    ] = "messages",
-    tokenizer: Annotated[
-        str,
-        typer.Option(
-            help="For a new store: simple (stems), icu (words of any languages) or ngram (pairs of characters); by "
-            "default what fits.",
-            show_default=False,
-        ),
-    ] = "",
-    language: Annotated[
-        str, typer.Option(help="For a new store: the language of the tokenizer simple, for stems and stop words.")
-    ] = "English",
-    cache: Cache = True,
+    pooling: str = "messages",
+    tokenizer: str = "",
+    language: str = "English",
+    cache: bool = True,
     json_output: PrintJson = False,
 ) -> None:
     """Put conversations into a store. From conversations that it already holds, only new messages are added.
@@ -66,8 +48,14 @@ def index(
     If it is killed, run the same command to continue. An existing store keeps its model, pooling and tokenizer.
 
     Example: `turnlens index chats.jsonl --store talks`
+
+    Options:
+        store: Folder of the store; created if it does not exist.
+        pooling: For a new store, how to pool whole conversations: messages, mean, interlocutor, or speaker:ROLE.
+        tokenizer: For a new store: simple (stems), icu (words of any languages) or ngram (pairs of characters); by
+            default what fits.
+        language: For a new store: the language of the tokenizer simple, for stems and stop words.
     """
-    quiet_transformers()
     from turnlens.store import ConversationStore, id_key
     from turnlens.store.open_arguments import folder_of
 
@@ -117,27 +105,28 @@ def fill(store: ConversationStore, conversations: Dataset, files: Mapping[str, s
 
 
 def search(
-    store: StoreArgument,
-    query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
-    level: Annotated[
-        Literal["message", "conversation", "reply"],
-        typer.Option(help="Find messages or conversations similar to the text, or replies to it."),
-    ] = "message",
-    mode: Annotated[
-        Literal["vector", "text", "hybrid"], typer.Option(help="Search by meaning, by words, or by a fusion of both.")
-    ] = "vector",
-    where: Where = None,
-    limit: Annotated[int, typer.Option(min=1, help="Number of hits to show.")] = 10,
-    offset: Annotated[int, typer.Option(min=0, help="Number of hits to skip, from the best on.")] = 0,
+    store: str,
+    query: str,
+    level: Literal["message", "conversation", "reply"] = "message",
+    mode: Literal["vector", "text", "hybrid"] = "vector",
+    where: str | None = None,
+    limit: Annotated[int, typer.Option(min=1)] = 10,
+    offset: Annotated[int, typer.Option(min=0)] = 0,
     json_output: PrintJson = False,
 ) -> None:
     """Find messages or conversations that are similar to a text, or replies that were given to similar texts.
 
     Example: `turnlens search talks "my card was stolen" --where "role = 'user' and label.domain = 'banking'"`
+
+    Options:
+        query: What to look for.
+        level: Find messages or conversations similar to the text, or replies to it.
+        mode: Search by meaning, by words, or by a fusion of both.
+        limit: Number of hits to show.
+        offset: Number of hits to skip, from the best on.
     """
     if level != "message" and mode != "vector":
         raise ValueError(f"--mode belongs to --level message, not to {level}")
-    quiet_transformers()
     use_one_thread()
     opened = opened_store(store, read_only=True)
     hits: list[Any]
@@ -157,7 +146,7 @@ def search(
 
 
 @store.command()
-def info(store: StoreArgument, json_output: PrintJson = False) -> None:
+def info(store: str, json_output: PrintJson = False) -> None:
     """Show what a store holds, and how much of it its indexes find; a file that is missing or was cut is an error."""
     opened = opened_store(store, read_only=True)
     opened.check()
@@ -177,11 +166,12 @@ def info(store: StoreArgument, json_output: PrintJson = False) -> None:
 
 
 @store.command()
-def compact(
-    store: StoreArgument,
-    retention: Annotated[float, typer.Option(min=0, help="How many minutes to keep old versions for readers.")] = 10.0,
-) -> None:
-    """Merge small files, update the indexes, and remove old versions."""
+def compact(store: str, retention: Annotated[float, typer.Option(min=0)] = 10.0) -> None:
+    """Merge small files, update the indexes, and remove old versions.
+
+    Options:
+        retention: How many minutes to keep old versions for readers.
+    """
     from datetime import timedelta
 
     opened_store(store).compact(retention=timedelta(minutes=retention))
@@ -189,38 +179,31 @@ def compact(
 
 
 @store.command()
-def annotate(
-    store: StoreArgument,
-    file: Annotated[
-        str,
-        typer.Argument(
-            help="A table (.csv, .xlsx, .parquet) or chat JSONL with the ids of conversations in a column id, the "
-            "labels, and, for labels of messages, their turns in a column turn.",
-            show_default=False,
-        ),
-    ],
-    label: Annotated[list[str], typer.Option("--label", help="A column with a label; give it again for more.")],
-) -> None:
+def annotate(store: str, file: str, label: Annotated[list[str], typer.Option("--label")]) -> None:
     """Put labels that people have added to an exported table or sample on the conversations and their messages.
 
     They stay when the source is indexed again. An empty cell changes nothing.
 
     Example: `turnlens store annotate talks tags.csv --label intent`
+
+    Options:
+        file: A table (.csv, .xlsx, .parquet) or chat JSONL with the ids of conversations in a column id, the labels,
+            and, for labels of messages, their turns in a column turn.
+        label: A column with a label; give it again for more.
     """
-    quiet_transformers()
     count = opened_store(store).annotate(file, labels=label)
     console.print(f"{store}: {count:,} conversations have labels from {file} ({', '.join(label)})", soft_wrap=True)
 
 
 @store.command()
-def delete(
-    store: StoreArgument,
-    ids: Annotated[list[str] | None, typer.Argument(help="Ids of conversations.", show_default=False)] = None,
-    where: ConversationsWhere = None,
-) -> None:
+def delete(store: str, ids: SomeIds = None, where: str | None = None) -> None:
     """Delete conversations. No search finds them any more, but older files hold them until `erase`.
 
     Example: `turnlens store delete talks --where "label.customer = '4711'"`
+
+    Options:
+        ids: Ids of conversations.
+        where: A filter on conversations, such as: label.customer = '4711'.
     """
     if not ids and where is None:
         raise ValueError("expected ids of conversations, or --where FILTER")
@@ -235,22 +218,17 @@ def delete(
 
 
 @store.command()
-def erase(
-    store: StoreArgument,
-    ids: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Ids of conversations to delete now; what was deleted before is always erased.", show_default=False
-        ),
-    ] = None,
-    where: ConversationsWhere = None,
-) -> None:
+def erase(store: str, ids: SomeIds = None, where: str | None = None) -> None:
     """Remove for good everything that was deleted or replaced, and the conversations that you choose.
 
     The store is written again without them, and turnlens's caches of files and of vectors are emptied. If it is
     killed, run the same command to finish.
 
     Example: `turnlens store erase talks --where "label.customer = '4711'"`
+
+    Options:
+        ids: Ids of conversations to delete now; what was deleted before is always erased.
+        where: A filter on conversations, such as: label.customer = '4711'.
     """
     from turnlens.data.conversation_files import forget_conversations
     from turnlens.encoders.vector_cache import forget_vectors
@@ -270,18 +248,14 @@ def erase(
 
 
 @store.command()
-def reindex(
-    store: StoreArgument,
-    model: Model = None,
-    pooling: Annotated[
-        str | None, typer.Option("--pooling", help="How to pool whole conversations from now on; by default as before.")
-    ] = None,
-) -> None:
+def reindex(store: str, model: str | None = None, pooling: str | None = None) -> None:
     """Move a store to another model. Searches use the old model until everything is embedded.
 
     If it is killed, run the same command to continue.
+
+    Options:
+        pooling: How to pool whole conversations from now on; by default as before.
     """
-    quiet_transformers()
     opened = opened_store(store)
     with progress_of("embedding anew", opened.stats().conversations) as advance:
         opened.reindex(model, pooling=pooling, progress=advance)

@@ -7,17 +7,30 @@ from typing import Any
 
 from rich.table import Column, Table
 
-from turnlens._utils.files import atomic_path
+from turnlens._utils.files import check_file, is_standard, write_text
 from turnlens._utils.progress import console
 from turnlens._utils.text_values import strict_json
 
 _COUNTS = ("queries", "pairs", "conversations", "messages")
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write results to a file. Call this before printing them, so that a broken pipe cannot lose them."""
-    with atomic_path(path) as temporary:
-        temporary.write_text(strict_json(value, indent=2)[0] + "\n", encoding="utf-8")
+def check_json(path: Path | None, force: bool, data: Any = ()) -> None:
+    """Raise the errors of `write_json` that can be found before anything is read; the data must not be the output."""
+    from turnlens.formats.input_files import check_apart
+
+    if path is not None:
+        check_apart(path, data)
+        check_file(path, force)
+
+
+def write_json(path: Path | None, value: Any) -> bool:
+    """Write results to a file, if one is wanted, and say if they should be printed, too.
+
+    Call this before printing them, so that a broken pipe cannot lose them.
+    """
+    if path is not None:
+        write_text(path, strict_json(value, indent=2)[0] + "\n")
+    return path is None or not is_standard(path)
 
 
 def print_table(title: str, rows: dict[str, dict[str, dict[str, Any]]]) -> None:

@@ -128,23 +128,22 @@ def tell_other_language(conversations: Iterable[Mapping[str, Any]], command: str
         note(told)
 
 
-def quiet_transformers() -> None:
-    """Turn off the bars of transformers for reading and writing weights. Call this before anything may import it."""
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-
-
 @dataclass(frozen=True)
 class Verbosity:
-    """Settings of what is printed; each field is an option of every command."""
+    """Settings of what is printed; each field is an option of every command.
 
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show results and errors only.")] = False
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Print more: files, formats, and what was skipped.")
-    ] = False
+    Options:
+        quiet: Show results and errors only.
+        verbose: Print more: files, formats, and what was skipped.
+    """
+
+    quiet: Annotated[bool, typer.Option("--quiet", "-q")] = False
+    verbose: Annotated[bool, typer.Option("--verbose", "-v")] = False
 
     def apply(self) -> None:
-        """Apply these options to the messages of this process."""
+        """Apply these options to the messages of this process, and turn off the bars of reading and writing weights."""
+        os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")  # read when the libraries are imported
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
         level = logging.ERROR if self.quiet else logging.INFO if self.verbose else logging.WARNING
         logging.getLogger("turnlens").setLevel(level)
         set_quiet(self.quiet)

@@ -25,10 +25,10 @@ from turnlens._utils.registries import (
     check_task,
 )
 from turnlens.cli.explore import write_sample_report
-from turnlens.cli.options import Data, Force, OutputFolder, Resume, Seed, given, parse_settings
+from turnlens.cli.options import Output, given, parse_settings
 from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.tables import print_rows, print_table
-from turnlens.cli.terminal import quiet_transformers, tell_other_language
+from turnlens.cli.terminal import tell_other_language
 from turnlens.encoders.folders import encoder_folder
 
 if TYPE_CHECKING:
@@ -47,17 +47,20 @@ _VALIDATION = ("validation", "task", "label", "conversation_label", "max_queries
 
 
 def demo(
-    output: OutputFolder = Path("demo-output"),
-    conversations: Annotated[int, typer.Option(min=50, help="Number of conversations to generate.")] = 300,
-    max_steps: Annotated[int, typer.Option(min=1, help="Number of training steps.")] = 8,
-    seed: Seed = 0,
-    force: Force = False,
+    output: Output = Path("demo-output"),
+    conversations: Annotated[int, typer.Option(min=50)] = 300,
+    max_steps: Annotated[int, typer.Option(min=1)] = 8,
+    seed: int = 0,
+    force: bool = False,
 ) -> None:
     """Run the whole job on generated conversations: read, train without labels, evaluate, and write a report of topics.
 
     Example: `turnlens demo --output demo-output`
+
+    Options:
+        conversations: Number of conversations to generate.
+        max_steps: Number of training steps.
     """
-    quiet_transformers()
     from turnlens.cli.demo_job import run_demo
 
     began = time.monotonic()
@@ -85,8 +88,8 @@ def _with_interval(result: RetrievalResult) -> str:
 
 @reads_conversations
 def train(
-    data: Data,
-    output: OutputFolder,
+    data: list[Path],
+    output: Output,
     method: Annotated[
         str | None,
         typer.Option(
@@ -95,37 +98,27 @@ def train(
             + "."
         ),
     ] = None,
-    encoder: Annotated[
-        str | None,
-        typer.Option(
-            help="Encoder to start from: a folder or a Hub name; by default the one that ships, turnlens/encoder."
-        ),
-    ] = None,
-    max_steps: Annotated[int | None, typer.Option(help="Number of steps, instead of whole epochs.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed for everything random.")] = None,
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            help="Any other setting, as name=value; may be repeated. Such as epochs, batch_size, learning_rate and "
-            "keep_anyway of the method; preset=paper, the settings of its paper; validation=FILE, data to choose the "
-            "best step by, with task, label, conversation_label and max_queries as for evaluate; workers, of Ray.",
-        ),
-    ] = None,
-    engine: Annotated[
-        Literal["local", "ray"],
-        typer.Option(
-            help="Train in this process (or those of torchrun), or on a Ray cluster (by default one on this machine)."
-        ),
-    ] = "local",
-    resume: Resume = False,
-    force: Force = False,
+    encoder: str | None = None,
+    max_steps: int | None = None,
+    seed: int | None = None,
+    assignments: Annotated[list[str] | None, typer.Option("--set")] = None,
+    engine: Literal["local", "ray"] = "local",
+    resume: bool = False,
+    force: bool = False,
     *,
     reading: Reading,
 ) -> None:
     """Fit an encoder to your conversations, without labels, and show on some of them whether it became better.
 
     Example: `turnlens train chats.jsonl --output model`
+
+    Options:
+        encoder: Encoder to start from: a folder or a Hub name; by default the one that ships, turnlens/encoder.
+        max_steps: Number of steps, instead of whole epochs.
+        assignments: Any other setting, as name=value; may be repeated. Such as epochs, batch_size, learning_rate and
+            keep_anyway of the method; preset=paper, the settings of its paper; validation=FILE, data to choose the best
+            step by, with task, label, conversation_label and max_queries as for evaluate; workers, of Ray.
+        engine: Train in this process (or those of torchrun), or on a Ray cluster (by default one on this machine).
     """
     settings = parse_settings(assignments or [])
     preset, workers = settings.pop("preset", None), settings.pop("workers", None)
@@ -151,7 +144,6 @@ def train(
         reading.check(validation)
     check_folder(output, force)
     encoder_folder(encoder)
-    quiet_transformers()
     flags = given({"max_steps": max_steps, "seed": seed})
     chosen = _recipe(method, is_file, preset, flags | settings)
 

@@ -8,31 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-from turnlens._utils.files import check_file
 from turnlens._utils.progress import note
-from turnlens.cli.options import (
-    Candidates,
-    ConversationFile,
-    ConversationLabel,
-    Data,
-    Force,
-    Model,
-    ModelArgument,
-    OtherId,
-    OutputFolder,
-    RankingFile,
-    Seed,
-    Speaker,
-    Top,
-    parse_settings,
-)
+from turnlens.cli.options import ConversationFile, OptionalOutput, Output, Top, parse_settings
 from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.reply import messages_to_continue, read_candidates, show_ranking
-from turnlens.cli.terminal import Application, quiet_transformers
+from turnlens.cli.tables import check_json
+from turnlens.cli.terminal import Application
 from turnlens.papers.experiments import DATA_SETS, check_data_sets
 
 _LONGEST_GENERATED = 40  # tokens; kept short, since somebody is waiting
-DataPath = Annotated[Path, typer.Argument(help="A file or folder of conversations.", show_default=False)]
+Models = Annotated[list[str], typer.Option("--model")]
 Picture = Annotated[Path, typer.Option("--output", "-o", help="The .png, .svg or .pdf file to write.")]
 
 app = Application(no_args_is_help=True, rich_markup_mode="markdown")
@@ -42,46 +27,37 @@ app.add_typer(plot, name="plot")
 
 @app.command()
 def bench(
-    suite: Annotated[str, typer.Argument(help=f"The paper: {', '.join(DATA_SETS)}.", show_default=False)],
-    data: Annotated[
-        Path | None, typer.Option(help="Folder of the data sets; without it, the sample corpus alone is used.")
-    ] = None,
-    encoder: Annotated[
-        str | None,
-        typer.Option(help="Encoder that all rows start from: a folder or a Hub name; by default all-MiniLM-L6-v2."),
-    ] = None,
-    methods: Annotated[
-        list[str] | None, typer.Option(help="Row; give several by repeating the option or with commas. By default all.")
-    ] = None,
-    data_sets: Annotated[
-        list[str] | None,
-        typer.Option(help="Data set; give several by repeating the option or with commas. By default all."),
-    ] = None,
-    studies: Annotated[
-        bool, typer.Option("--studies/--no-studies", help="Run the studies that try several values of one setting.")
-    ] = True,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds; by default 3, and 1 with --quick.")] = None,
-    out: Annotated[Path, typer.Option("--output", "-o", help="Folder of the results.")] = Path("report"),
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Use few steps and small samples, and run no studies.")
-    ] = False,
-    word_vectors: Annotated[
-        Path | None,
-        typer.Option(envvar="TURNLENS_WORD_VECTORS", help="A text file of GloVe or word2vec vectors, for their row."),
-    ] = None,
-    generator: Annotated[
-        str | None,
-        typer.Option(help="For short-term-planning: a causal language model that generates the candidates."),
-    ] = None,
-    set: Annotated[
-        list[str] | None, typer.Option(help="A setting for every training, such as bf16=true; may be repeated.")
-    ] = None,
+    suite: Annotated[str, typer.Argument(help=f"The paper: {', '.join(DATA_SETS)}.")],
+    data: Path | None = None,
+    encoder: str | None = None,
+    methods: list[str] | None = None,
+    data_sets: list[str] | None = None,
+    studies: bool = True,
+    seeds: Annotated[int | None, typer.Option(min=1)] = None,
+    out: Output = Path("report"),
+    quick: bool = False,
+    word_vectors: Annotated[Path | None, typer.Option(envvar="TURNLENS_WORD_VECTORS")] = None,
+    generator: str | None = None,
+    set: list[str] | None = None,
 ) -> None:
     """Train and evaluate the rows of a paper's tables, and write a report; finished rows are not run again.
 
     Rows, data sets and the files they need: docs/papers-evaluation.md#the-tables-of-the-papers.
 
     Example: `turnlens papers bench triple --data corpora --quick --output report`
+
+    Options:
+        data: Folder of the data sets; without it, the sample corpus alone is used.
+        encoder: Encoder that all rows start from: a folder or a Hub name; by default all-MiniLM-L6-v2.
+        methods: Row; give several by repeating the option or with commas. By default all.
+        data_sets: Data set; give several by repeating the option or with commas. By default all.
+        studies: Run the studies that try several values of one setting.
+        seeds: Number of seeds; by default 3, and 1 with --quick.
+        out: Folder of the results.
+        quick: Use few steps and small samples, and run no studies.
+        word_vectors: A text file of GloVe or word2vec vectors, for their row.
+        generator: For short-term-planning: a causal language model that generates the candidates.
+        set: A setting for every training, such as bf16=true; may be repeated.
     """
     if data is not None and not data.is_dir():
         raise ValueError(f"--data {data}: no such folder")
@@ -89,7 +65,6 @@ def bench(
         raise ValueError(f"--word-vectors {word_vectors}: no such file")
     chosen_methods, chosen_data = _separate(methods), _separate(data_sets)
     check_data_sets(chosen_data if suite in DATA_SETS else None, DATA_SETS.get(suite, ()))
-    quiet_transformers()
     from turnlens.papers.experiments.runner import run_suite
 
     options = {
@@ -129,38 +104,37 @@ def _separate(names: list[str] | None) -> list[str]:
 @app.command()
 @reads_conversations
 def plan(
-    model: ModelArgument,
+    model: Annotated[str, typer.Argument(help="A folder or a Hub name.")],
     conversation: ConversationFile,
-    goal: Annotated[str, typer.Option(help="What should be said a few turns later.")],
-    candidates: Candidates = None,
-    generator: Annotated[
-        str | None,
-        typer.Option(help="A causal language model that generates the candidates instead: a folder or a Hub name."),
-    ] = None,
-    number: Annotated[int, typer.Option(min=1, help="Number of candidates to generate.")] = 100,
-    id: OtherId = None,
+    goal: Annotated[str, typer.Option("--goal")],
+    candidates: Path | None = None,
+    generator: str | None = None,
+    number: Annotated[int, typer.Option(min=1)] = 100,
+    id: str | None = None,
     top: Top = 10,
-    speaker: Speaker = None,
-    goal_speaker: Annotated[
-        str | None, typer.Option(help="Who says the goal; by default whoever speaks next.", show_default=False)
-    ] = None,
-    seed: Seed = 0,
-    json_file: RankingFile = None,
-    force: Force = False,
+    speaker: str | None = None,
+    goal_speaker: str | None = None,
+    seed: int = 0,
+    json_file: OptionalOutput = None,
+    force: bool = False,
     *,
     reading: Reading,
 ) -> None:
     """Rank candidates, given or generated, for the next message by how well they lead to a goal.
 
     Example: `turnlens papers plan model --conversation chat.jsonl --goal "It is booked." --candidates replies.txt`
+
+    Options:
+        goal: What should be said a few turns later.
+        generator: A causal language model that generates the candidates instead: a folder or a Hub name.
+        number: Number of candidates to generate.
+        goal_speaker: Who says the goal; by default whoever speaks next.
     """
-    quiet_transformers()
     from turnlens.encoders.loading import load_sentence_transformer
     from turnlens.encoders.reply_model import ReplyModel, next_speaker
     from turnlens.papers.triple_encoders.planning import rank
 
-    if json_file is not None:
-        check_file(json_file, force)
+    check_json(json_file, force)
     if (candidates is None) == (generator is None):
         raise ValueError(
             f"expected either --candidates or --generator, got {'neither' if generator is None else 'both'}"
@@ -186,20 +160,16 @@ def _generate(generator: str, messages: list[dict[str, Any]], number: int, speak
 
 
 @app.command()
-def convert_plato(
-    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint, such as PLATO.pt.", show_default=False)],
-    output: OutputFolder,
-    tokenizer: Annotated[
-        str, typer.Option(help="The BERT tokenizer with its vocabulary: a folder or a Hub name.")
-    ] = "bert-base-uncased",
-    force: Force = False,
-) -> None:
+def convert_plato(checkpoint: Path, output: Output, tokenizer: str = "bert-base-uncased", force: bool = False) -> None:
     """Make an encoder from a PLATO checkpoint, from which the published dial2vec starts, or from a dial2vec checkpoint.
 
     Example: `turnlens papers convert-plato PLATO.pt --output plato`, then
     `turnlens train chats.jsonl --method dial2vec --set preset=paper --encoder plato --output model`
+
+    Options:
+        checkpoint: A checkpoint, such as PLATO.pt.
+        tokenizer: The BERT tokenizer with its vocabulary: a folder or a Hub name.
     """
-    quiet_transformers()
     from turnlens.papers.dial2vec.plato import convert_plato as convert
 
     convert(checkpoint, output, tokenizer, force=force)
@@ -209,18 +179,13 @@ def convert_plato(
 @plot.command()
 @reads_conversations
 def interactions(
-    data: Data,
+    data: list[Path],
     output: Picture,
-    conversation: Annotated[
-        str | None,
-        typer.Option("--conversation", help="Id of the conversation; by default the first with at least two speakers."),
-    ] = None,
-    model: Model = None,
-    window: Annotated[float, typer.Option(help="Greatest distance between two turns that may match.")] = 10,
-    dot_products: Annotated[
-        bool, typer.Option("--dot-products", help="Use inner products, as in the paper, instead of cosines.")
-    ] = False,
-    force: Force = False,
+    conversation: str | None = None,
+    model: str | None = None,
+    window: float = 10,
+    dot_products: bool = False,
+    force: bool = False,
     *,
     reading: Reading,
 ) -> None:
@@ -228,8 +193,12 @@ def interactions(
 
     Example: `turnlens papers plot interactions chats.jsonl --conversation c1 --model conversation-model --output
         c1.png`
+
+    Options:
+        conversation: Id of the conversation; by default the first with at least two speakers.
+        window: Greatest distance between two turns that may match.
+        dot_products: Use inner products, as in the paper, instead of cosines.
     """
-    quiet_transformers()
     from turnlens.encoders.loading import load_sentence_transformer
     from turnlens.papers.dial2vec.plots import check_picture, plot_interactions
 
@@ -242,21 +211,22 @@ def interactions(
 @plot.command("alignment-uniformity")
 @reads_conversations
 def alignment_uniformity(
-    data: DataPath,
+    data: Path,
     output: Picture,
-    models: Annotated[
-        list[str], typer.Option("--model", help="A folder or a Hub name; repeat it in the order of training.")
-    ],
-    conversation_label: ConversationLabel = None,
-    force: Force = False,
+    models: Models,
+    conversation_label: str | None = None,
+    force: bool = False,
     *,
     reading: Reading,
 ) -> None:
     """Show how the distribution of conversation embeddings moves from one model to the next.
 
     Example: `turnlens papers plot alignment-uniformity dev.jsonl --model start --model trained --output moves.png`
+
+    Options:
+        data: A file or folder of conversations.
+        models: A folder or a Hub name; repeat it in the order of training.
     """
-    quiet_transformers()
     from turnlens.encoders.loading import load_sentence_transformer
     from turnlens.evaluation import evaluate as run_evaluation
     from turnlens.papers.dial2vec.plots import check_picture, plot_alignment_uniformity
@@ -280,19 +250,23 @@ def alignment_uniformity(
 @plot.command()
 @reads_conversations
 def additivity(
-    data: DataPath,
+    data: Path,
     output: Picture,
-    models: Annotated[list[str], typer.Option("--model", help="A folder or a Hub name; may be repeated.")],
-    turns: Annotated[int, typer.Option("--turns", min=2, max=14, help="Number of turns in each context.")] = 10,
-    force: Force = False,
+    models: Models,
+    turns: Annotated[int, typer.Option(min=2, max=14)] = 10,
+    force: bool = False,
     *,
     reading: Reading,
 ) -> None:
     """Show how much each turn of a context points to the actual next message rather than to other messages.
 
     Example: `turnlens papers plot additivity test.jsonl --model ccl --model c3l --output additivity.png`
+
+    Options:
+        data: A file or folder of conversations.
+        models: A folder or a Hub name; may be repeated.
+        turns: Number of turns in each context.
     """
-    quiet_transformers()
     from turnlens.encoders.loading import load_sentence_transformer
     from turnlens.evaluation import load_task
     from turnlens.papers.dial2vec.plots import check_picture, plot_additivity
