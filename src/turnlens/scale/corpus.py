@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Literal
 
 from typing_extensions import Unpack
 
 from turnlens._utils.progress import progress_of
 from turnlens.data.conversation_reader import SkippedRows, nothing_left
-from turnlens.data.conversation_source import ConversationSource
+from turnlens.data.conversation_source import ROW, ConversationSource
 from turnlens.data.read_options import ReadingOptions, ReadOptions
 from turnlens.encoders.encoder import Half
 from turnlens.formats.input_files import is_paths
@@ -77,8 +77,11 @@ def embed_corpus(
     if shard_size < 1:
         raise ValueError(f"shard_size is {shard_size}; expected at least 1")
     how = ReadingOptions.of(**options)
-    files: list[InputFile]
-    files = find_inputs(data, how.format) if engine == "ray" or is_paths(data) else [GivenInput.of(data)]
+    files: list[InputFile] = (
+        find_inputs(data, how.format)
+        if engine == "ray" or is_paths(data)
+        else [GivenInput(0, ROW, type(data).__name__, data)]
+    )
     embedding = Embedding(None if encoder is None else str(encoder), level, pooling, dtype)
     folder = PartFolder(str(output))
     embedder = Embedder(embedding)
@@ -87,24 +90,17 @@ def embed_corpus(
     with folder.writing(settings, resume, force):
         parts = folder.parts()
         if engine == "ray":
-            done = _collected(write_on_ray(files, job, parts, actors))
+            shards = write_on_ray(files, job, parts, actors)
         else:
-            done = _collected(_write_here(files, job, parts, embedder))
+            write = ShardWriter(job, embedder).write
+            shards = (write(shard) for file in files for shard in job.shards(file, parts))
+        done = _collected(shards)
         skipped = total([SkippedRows.from_json(shard.skipped) for shard in done if shard.skipped])
         if not skipped.kept:
             raise nothing_left([file.path for file in files], skipped)
         rows = folder.commit(done, settings, [file.path for file in files])
     skipped.report()
     return rows
-
-
-def _write_here(
-    files: Sequence[InputFile], job: Job, parts: Mapping[str, Sequence[str]], embedder: Embedder
-) -> Iterator[Shard]:
-    writer = ShardWriter(job, embedder)
-    for file in files:
-        for shard in job.shards(file, parts):
-            yield writer.write(shard)
 
 
 def _collected(shards: Iterator[Shard]) -> list[Shard]:

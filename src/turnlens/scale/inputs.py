@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from turnlens._utils.files import is_standard, is_url
 from turnlens.data.conversation_reader import SkippedRows, default_names, rows_of_file
-from turnlens.data.conversation_source import ROW, ConversationSource, MemorySource, in_python
+from turnlens.data.conversation_source import ConversationSource, MemorySource, in_python
 from turnlens.data.read_options import ReadingOptions
 from turnlens.errors import BadRowError, ConversationError
 from turnlens.formats.folders import is_archive
@@ -62,11 +62,6 @@ class GivenInput(InputFile):
     """
 
     data: Any = None
-
-    @classmethod
-    def of(cls, data: Any) -> GivenInput:
-        """Make the single input that stands for the data."""
-        return cls(0, ROW, type(data).__name__, data)
 
     @override
     def rows(self, options: ReadingOptions, skipped: SkippedRows) -> Iterator[dict[str, Any]]:

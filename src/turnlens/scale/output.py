@@ -10,7 +10,7 @@ import io
 import json
 import uuid
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import count, islice
 from pathlib import Path, PurePosixPath
@@ -67,11 +67,7 @@ class PartFolder:
             ValueError: The existing parts were made with other settings.
         """
         system, path = self._place
-        if not isinstance(system, LocalFileSystem):
-            self._prepare(dict(settings), resume, force)
-            yield
-            return
-        with only_writer(Path(path)):
+        with only_writer(Path(path)) if isinstance(system, LocalFileSystem) else nullcontext():
             self._prepare(dict(settings), resume, force)
             yield
 

@@ -40,21 +40,19 @@ class Metrics:
     """The metrics of one application."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
+        registry = self._registry = CollectorRegistry()
         self.requests = Counter(
-            "turnlens_requests", "Requests answered", ["method", "route", "status"], registry=self._registry
+            "turnlens_requests", "Requests answered", ["method", "route", "status"], registry=registry
         )
         self.seconds = Histogram(
             "turnlens_request_seconds",
             "From the first byte of a request to the last of its answer",
             ["method", "route"],
             buckets=_SECONDS,
-            registry=self._registry,
+            registry=registry,
         )
-        self.left = Counter(
-            "turnlens_clients_left", "Requests whose client left before its answer", registry=self._registry
-        )
-        self.tokens = Counter("turnlens_tokens", "Tokens that clients asked to embed", registry=self._registry)
+        self.left = Counter("turnlens_clients_left", "Requests whose client left before its answer", registry=registry)
+        self.tokens = Counter("turnlens_tokens", "Tokens that clients asked to embed", registry=registry)
 
     def watch(self, name: str, description: str, value: Callable[[], float]) -> None:
         """Add a gauge whose value is computed whenever the metrics are read."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -19,7 +18,7 @@ from turnlens.service.request_metrics import Metrics
 from turnlens.service.served_model import LONGEST_TEXT, ServedModel
 from turnlens.service.settings import ServiceSettings
 from turnlens.service.stores import Stores, encoder_of
-from turnlens.service.threads import BoundedThreads
+from turnlens.service.threads import BoundedThreads, stop_within
 from turnlens.service.worker import PIECES, SHORT, ModelWorker, TokenRow
 from turnlens.store.open_arguments import store_encoder
 
@@ -72,9 +71,7 @@ class Service:
         await asyncio.to_thread(self._stop)
 
     def _stop(self) -> None:
-        end = time.monotonic() + _SECONDS_TO_STOP
-        for stop in (self._json.stop, self._tokenizing.stop, self.stores.stop, self.worker.stop):
-            stop(max(0.0, end - time.monotonic()))
+        stop_within(_SECONDS_TO_STOP, (self._json.stop, self._tokenizing.stop, self.stores.stop, self.worker.stop))
 
     @property
     def model(self) -> ServedModel:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from turnlens.errors import ConversationError
 from turnlens.service.keys import Key
 from turnlens.service.refusals import Refusal
-from turnlens.service.threads import BoundedThreads
+from turnlens.service.threads import BoundedThreads, stop_within
 
 if TYPE_CHECKING:
     from turnlens.report.labelling import Labeller
@@ -158,9 +157,7 @@ class Stores:
 
     def stop(self, seconds: float) -> None:
         """Finish the waiting work within this time."""
-        end = time.monotonic() + seconds
-        for threads in (self._readers, self._long_readers, self._writer):
-            threads.stop(max(0.0, end - time.monotonic()))
+        stop_within(seconds, [threads.stop for threads in (self._readers, self._long_readers, self._writer)])
 
 
 def _refusing(call: Callable[[], _Result]) -> _Result:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import count
@@ -107,11 +107,16 @@ class BoundedThreads:
 
     def stop(self, seconds: float = 60) -> None:
         """End the threads when the waiting work is done, or leave them alone after this time."""
-        end = time.monotonic() + seconds
         for _ in self._threads:
             self._jobs.put((_LAST, next(self._numbers), None))
-        for thread in list(self._threads):
-            thread.join(max(0.0, end - time.monotonic()))
+        stop_within(seconds, [thread.join for thread in list(self._threads)])
+
+
+def stop_within(seconds: float, stops: Iterable[Callable[[float], None]]) -> None:
+    """Make calls that each wait for the end of something, for this time in all."""
+    end = time.monotonic() + seconds
+    for stop in stops:
+        stop(max(0.0, end - time.monotonic()))
 
 
 def fulfil(future: Future[Any], call: Callable[[], Any]) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from turnlens._utils.arguments import did_you_mean
-from turnlens._utils.files import atomic_path, put_in_order
+from turnlens._utils.files import put_in_order, write_text
 from turnlens.data.conversation_source import ConversationSource, MemorySource
 from turnlens.errors import BadRowError, ConversationError, error_line
 from turnlens.formats.bad_input import DAMAGE, BadRow, damage_of, parse_record
@@ -83,8 +83,7 @@ def read_annotations(store: Path) -> dict[str, Annotation]:
 def write_annotations(store: Path, annotations: Mapping[str, Annotation]) -> None:
     """Replace the annotations of a store, whose lock the caller holds."""
     kept = {id: asdict(annotation) for id, annotation in annotations.items()}
-    with atomic_path(store / ANNOTATIONS_FILE) as temporary:
-        temporary.write_text(json.dumps({"schema": _SCHEMA, "conversations": kept}, default=str), encoding="utf-8")
+    write_text(store / ANNOTATIONS_FILE, json.dumps({"schema": _SCHEMA, "conversations": kept}, default=str))
 
 
 def annotated(record: Record, annotations: Mapping[str, Annotation]) -> Record:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from turnlens.store.filters import ids_among
 from turnlens.store.hits import AddReport
 from turnlens.store.lance_table import Tables
-from turnlens.store.records import Record, conversation_row, message_rows, table_of, vectors_of
+from turnlens.store.records import ORDER, Record, conversation_row, message_rows, table_of, vectors_of
 
 if TYPE_CHECKING:
     from turnlens.store.store_encoder import StoreEncoder
@@ -172,9 +172,7 @@ def _stored_vectors(tables: Tables, grown: Sequence[_Write]) -> dict[str, tuple[
     """The vectors (turns, dim) and numbers of tokens (turns,) of the messages that are stored already."""
     if not grown:
         return {}
-    columns = ["conversation", "turn", "tokens", "vector"]
-    rows = tables.messages.rows(_among(grown), columns)
-    rows = rows.sort_by([("conversation", "ascending"), ("turn", "ascending")])
+    rows = tables.messages.rows(_among(grown), ["conversation", "turn", "tokens", "vector"]).sort_by(ORDER)
     names = np.asarray(rows["conversation"].to_pylist())
     vectors, tokens = vectors_of(rows["vector"]), np.asarray(rows["tokens"])
     return {write.record.id: (vectors[names == write.record.id], tokens[names == write.record.id]) for write in grown}

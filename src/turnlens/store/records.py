@@ -26,7 +26,7 @@ TIME_NAMES = ("time", "timestamp", "created_at", "date")
 _TIME = pa.timestamp("us", tz="UTC")
 _MILLISECONDS_FROM = 1e11  # read as seconds, it would be the year 5138
 _AT_ONCE = 512
-_ORDER = [("conversation", "ascending"), ("turn", "ascending")]
+ORDER = [("conversation", "ascending"), ("turn", "ascending")]
 
 
 def message_schema(dim: int, has_replies: bool) -> pa.Schema:
@@ -281,7 +281,7 @@ def conversations_of(tables: Tables, ids: Sequence[str]) -> Iterator[dict[str, A
         where = ids_among(ids[start : start + _AT_ONCE])
         rows = tables.messages.rows(where, ["conversation", "turn", "role", "text", "fields"])
         messages: dict[str, list[dict[str, Any]]] = {}
-        for message in rows.sort_by(_ORDER).to_pylist():
+        for message in rows.sort_by(ORDER).to_pylist():
             messages.setdefault(message["conversation"], []).append(message)
         for row in tables.conversations.rows(where, ["conversation", "fields"]).to_pylist():
             name = row["conversation"]

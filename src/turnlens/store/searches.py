@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from turnlens.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, named_in, names_role, said_by
 from turnlens.store.hits import ConversationHit, MessageHit, ReplyHit
 from turnlens.store.lance_table import Tables
-from turnlens.store.records import labels_of, labels_of_hit
+from turnlens.store.records import ORDER, labels_of, labels_of_hit
 
 _FUSION = 60  # k of reciprocal rank fusion (Cormack et al., SIGIR 2009)
 _COLUMNS = ["conversation", "turn", "role", "text", "labels", "fields", "time"]
@@ -21,7 +21,7 @@ _CONVERSATION_COLUMNS = ["conversation", "turns", "speakers", "fields", "text", 
 _FUSED = 50  # at least, of each ranking
 _LOOKED_AT = 1000  # messages for each reply that is wanted, at most: a bot may say nearly one thing
 _TOLD = 20  # values of a label
-_Hit = TypeVar("_Hit", bound=MessageHit)
+_Hit = TypeVar("_Hit", MessageHit, ReplyHit, ConversationHit)
 
 
 def fused(rankings: Iterable[np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -63,7 +63,7 @@ def find_messages(
     ranking = fused((ids for ids, _ in rankings), depth) if is_hybrid else rankings[0]
     rows = tables.messages.ranked(ranking, _COLUMNS)
     if is_hybrid:
-        rows = rows.sort_by([("score", "descending"), ("conversation", "ascending"), ("turn", "ascending")])[:depth]
+        rows = rows.sort_by([("score", "descending"), *ORDER])[:depth]
     return [_hit(MessageHit, row) for row in rows.slice(offset, limit).to_pylist()]
 
 
@@ -140,7 +140,7 @@ def find_conversations(
     """Find whole conversations similar to a vector (dim,)."""
     ranking = tables.conversations.nearest("vector", vector, where, limit + offset)
     rows = tables.conversations.ranked(ranking, _CONVERSATION_COLUMNS)
-    return [_conversation_hit(row) for row in rows.slice(offset, limit).to_pylist()]
+    return [_hit(ConversationHit, row, labels_of) for row in rows.slice(offset, limit).to_pylist()]
 
 
 def absent_names(tables: Tables, where: str, level: Literal["message", "conversation"]) -> str:
@@ -202,11 +202,7 @@ def _first_of_each_text(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(first.values())
 
 
-def _hit(kind: type[_Hit], row: dict[str, Any]) -> _Hit:
-    columns = {name: row[name] for name in ("score", "conversation", "turn", "role", "text", "time")}
-    return kind(**columns, labels=labels_of_hit(row))
-
-
-def _conversation_hit(row: Mapping[str, Any]) -> ConversationHit:
-    names = ("score", "conversation", "turns", "speakers", "text", "first_time", "last_time")
-    return ConversationHit(**{name: row[name] for name in names}, labels=labels_of(row))
+def _hit(
+    kind: type[_Hit], row: dict[str, Any], labels: Callable[[dict[str, Any]], dict[str, Any]] = labels_of_hit
+) -> _Hit:
+    return kind(**{name: value for name, value in row.items() if name != "fields"} | {"labels": labels(row)})

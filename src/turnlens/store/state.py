@@ -25,7 +25,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from turnlens._utils.arguments import check_types
-from turnlens._utils.files import atomic_path, errno_of, is_disk_full
+from turnlens._utils.files import errno_of, is_disk_full, write_text
 from turnlens.errors import error_line, is_out_of_memory
 
 _SCHEMA = 1
@@ -152,8 +152,7 @@ def _state_of(content: dict[str, Any]) -> StoreState:
 
 def write_state(path: Path, state: StoreState) -> None:
     """Commit: from now on, the versions in this state are the current ones."""
-    with atomic_path(path / STATE_FILE) as temporary:
-        temporary.write_text(json.dumps({"schema": _SCHEMA, **asdict(state)}, indent=2) + "\n", encoding="utf-8")
+    write_text(path / STATE_FILE, json.dumps({"schema": _SCHEMA, **asdict(state)}, indent=2) + "\n")
 
 
 def state_stamp(path: Path) -> tuple[int, int] | None:

@@ -18,6 +18,7 @@ import numpy as np
 from turnlens._utils.vectors import FloatArray
 from turnlens.store.filters import ids_among
 from turnlens.store.lance_table import Tables
+from turnlens.store.records import ORDER
 
 LEAST_PROBABILITY = 0.65  # below it, nothing is suggested
 _LEAST_SIMILARITY = 0.65  # of the most similar situation; below it, the store knows nothing like this
@@ -45,7 +46,7 @@ def find_suggestion(tables: Tables, situation: FloatArray, where: str | None) ->
         return None
     among = ids_among(sorted({conversation for conversation, *_ in after}))
     rows = messages.rows(f"{among} AND {messages.with_text}", ["_rowid", "conversation", "turn"])
-    rows = rows.sort_by([("conversation", "ascending"), ("turn", "ascending")]).to_pylist()
+    rows = rows.sort_by(ORDER).to_pylist()
     number = {(row["conversation"], row["turn"]): number for number, row in enumerate(rows)}
     place = {(row["conversation"], number): row["_rowid"] for number, row in enumerate(rows)}
     replies = {(conversation, number[conversation, turn] + back) for conversation, turn, back in after}

@@ -126,11 +126,9 @@ async def embeddings(
 
 
 async def _embed_input(service: Service, inputs: Any, tokenizer: str | None) -> tuple[FloatArray, int]:
-    if isinstance(inputs, str):
-        return await service.embed_texts([inputs], "input")
-    if isinstance(inputs[0], str):
-        return await service.embed_texts(inputs, "input")
-    rows = [inputs] if isinstance(inputs[0], int) else inputs
+    rows = [inputs] if isinstance(inputs, str) or isinstance(inputs[0], int) else inputs
+    if isinstance(rows[0], str):
+        return await service.embed_texts(rows, "input")
     model = service.model
     if tokenizer not in model.names:
         # ids of another tokenizer give a vector of other words, and nothing in them tells whose they are
