@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
-from turnlens.data.personal.plain_text import NUMBER_START, Span
+from turnlens.data.personal.plain_text import NUMBER_START, Span, numbers_in, runs_in
 
 _BETWEEN = r"(?:[ \t.-]{1,3}|[ \t]{0,2}\r?\n[ \t]{0,2})"  # groups may go on in the next line
 # Numbers in lists and dates have such signs between them too, but rarely four digits each.
@@ -33,21 +34,11 @@ _ACCOUNT_LETTERS = range(15, 35)
 
 def cards(text: str) -> Iterator[Span]:
     """Yield numbers of cards: 13 to 19 digits, perhaps in groups, an issuer's beginning and a right check digit."""
-    for run in _RUN.finditer(text):
-        if len(run[0]) >= _CARD_DIGITS.start:
-            yield from _cards_of_run(text, [group.span() for group in _GROUP.finditer(text, *run.span())])
+    for groups in runs_in(text, _RUN, _GROUP, _CARD_DIGITS.start):
+        yield from numbers_in(groups, partial(_card_end, text, groups))
 
 
-def _cards_of_run(text: str, groups: list[Span]) -> Iterator[Span]:
-    first = 0
-    while first < len(groups):
-        last = _card_end(text, groups, first)
-        if last is not None:
-            yield groups[first][0], groups[last][1]
-        first = first + 1 if last is None else last + 1
-
-
-def _card_end(text: str, groups: list[Span], first: int) -> int | None:
+def _card_end(text: str, groups: list[Span], first: int, follows: bool) -> int | None:
     """Return the last group of the longest card number from a group on. One in pairs or single digits stands alone."""
     start, end = groups[first]
     is_spelled = end - start < 4

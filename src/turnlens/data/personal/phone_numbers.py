@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 
 from turnlens.data.personal.bank_numbers import ACCOUNT_LIKE, cards, ibans
-from turnlens.data.personal.plain_text import NUMBER_START, Span, covered
+from turnlens.data.personal.plain_text import NUMBER_START, Span, covered, numbers_in, runs_in
 from turnlens.data.personal.web_addresses import ips
 
 _BETWEEN = r"[ \t]{0,2}+(?:[/-][ \t]{0,2}+|\.)?"
@@ -73,10 +73,9 @@ def phones(text: str) -> Iterator[Span]:
     if not any(map(text.__contains__, "0123456789")):
         return
     text = covered(text, _others(text))
-    for run in _RUN.finditer(text):
-        if len(run[0]) >= _DIGITS.start:
-            groups = [group.span() for group in _GROUP.finditer(text, *run.span())]
-            yield from _phones_of_run(text, groups)
+    for groups in runs_in(text, _RUN, _GROUP, _DIGITS.start):
+        if not _is_list(text, groups):  # others may stand between numbers, such as quantities
+            yield from numbers_in(groups, partial(_phone_end, text, groups))
 
 
 def _others(text: str) -> Iterator[Span]:
@@ -84,19 +83,6 @@ def _others(text: str) -> Iterator[Span]:
         yield from find(text)
     for pattern in (ACCOUNT_LIKE, _UUID):
         yield from (match.span() for match in pattern.finditer(text))
-
-
-def _phones_of_run(text: str, groups: list[Span]) -> Iterator[Span]:
-    """Yield telephone numbers among groups of digits; others may stand between them, such as quantities."""
-    if _is_list(text, groups):
-        return
-    first = done = 0
-    while first < len(groups):
-        last = _phone_end(text, groups, first) if first == done or _may_begin(text, groups, first) else None
-        if last is not None:
-            yield groups[first][0], groups[last][1]
-            done = last + 1
-        first = first + 1 if last is None else done
 
 
 def _is_list(text: str, groups: list[Span]) -> bool:
@@ -112,8 +98,10 @@ def _may_begin(text: str, groups: list[Span], first: int) -> bool:
     return text[start - 1].isspace() and (end - start > 1 or after - following > 1)
 
 
-def _phone_end(text: str, groups: list[Span], first: int) -> int | None:
+def _phone_end(text: str, groups: list[Span], first: int, follows: bool) -> int | None:
     """Return the last group of the longest telephone number from a group on, preferably of a country's plan."""
+    if not (follows or _may_begin(text, groups, first)):
+        return None
     start = groups[first][0]
     word = _word_before(text, start)
     best, best_rank, digits = None, 0, 0
@@ -122,12 +110,8 @@ def _phone_end(text: str, groups: list[Span], first: int) -> int | None:
         digits += min(end - begin, _DIGITS.stop + 4) - sum(map(text[begin:end].count, "+()（）"))
         if digits >= _DIGITS.stop:
             break
-        following = text[end : end + 1]
-        ends = (
-            following.isspace()
-            or following == "/"
-            or (last == len(groups) - 1 and not re.match(r"[A-Za-z_%]", following))
-        )
+        following, is_last = text[end : end + 1], last == len(groups) - 1
+        ends = following.isspace() or following == "/" or (is_last and not re.match(r"[A-Za-z_%]", following))
         if digits in _DIGITS and ends and (rank := phone_rank(text[start:end], word)) >= max(best_rank, 1):
             best, best_rank = last, rank
     return best

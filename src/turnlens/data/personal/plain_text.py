@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -31,6 +31,30 @@ def covered(text: str, spans: Iterable[Span]) -> str:
             parts += [text[done:start], "|" * (end - start)]
             done = end
     return "".join(parts) + text[done:]
+
+
+def runs_in(text: str, run: re.Pattern[str], group: re.Pattern[str], least: int) -> Iterator[list[Span]]:
+    """Yield the groups of digits in each run of such groups that has at least so many letters."""
+    for found in run.finditer(text):
+        if len(found[0]) >= least:
+            yield [match.span() for match in group.finditer(text, *found.span())]
+
+
+def numbers_in(groups: list[Span], end_of: Callable[[int, bool], int | None]) -> Iterator[Span]:
+    """Yield the spans of numbers of several groups, none of which overlap.
+
+    Args:
+        groups: The groups of a run.
+        end_of: From the first group of a number, and whether the number before it ended there, to its last group;
+            None where no number begins.
+    """
+    first = done = 0
+    while first < len(groups):
+        last = end_of(first, first == done)
+        if last is not None:
+            yield groups[first][0], groups[last][1]
+            done = last + 1
+        first = first + 1 if last is None else done
 
 
 # A letter and its accents, of which no more than this many are put together: to sort very many takes very long.
