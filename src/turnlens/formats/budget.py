@@ -7,10 +7,10 @@ seconds. The text of a plain file costs nothing: it is as large as it says.
 
 from __future__ import annotations
 
-import io
-from typing import IO, BinaryIO, cast
+from typing import IO, BinaryIO
 
 from turnlens.formats.bad_input import TooLargeError, line_limit
+from turnlens.formats.text_encoding import CHUNK_BYTES, in_pieces
 
 _OF_A_BYTE = 64
 _LIMITS = 8
@@ -64,21 +64,11 @@ class Budget:
 
     def unpacked(self, file: IO[bytes]) -> BinaryIO:
         """The file, whose bytes are drawn as they are read."""
-        return cast(BinaryIO, io.BufferedReader(_Drawn(file, self), io.DEFAULT_BUFFER_SIZE * 8))
 
+        def read() -> bytes:
+            piece = file.read(CHUNK_BYTES)
+            values = len(piece) - len(piece.translate(None, _SEPARATORS))
+            self.spend(len(piece) + _VALUE * values, "what is packed in it")
+            return piece
 
-class _Drawn(io.RawIOBase):
-    def __init__(self, file: IO[bytes], budget: Budget) -> None:
-        self._file = file
-        self._budget = budget
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        piece = self._file.read(len(buffer))
-        self._budget.spend(
-            len(piece) + _VALUE * (len(piece) - len(piece.translate(None, _SEPARATORS))), "what is packed in it"
-        )
-        buffer[: len(piece)] = piece
-        return len(piece)
+        return in_pieces(read)

@@ -6,16 +6,16 @@ import codecs
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, BinaryIO, cast
 
 from turnlens.formats.bad_input import warn
 
 UTF8 = "utf-8"
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_CHUNK_BYTES = 1 << 16
+CHUNK_BYTES = 1 << 16
 _BYTES_LOOKED_AT = 1 << 26
 _SAMPLE_BYTES = 1 << 16
 _CERTAIN = 1000  # letters beyond ASCII after which the encoding is settled
@@ -41,8 +41,12 @@ _ASCII = ("ascii", "us-ascii")  # what mail programs also call all else
 
 
 def as_utf8(file: BinaryIO, encoding: str) -> BinaryIO:
-    """The file itself, or its text as UTF-8 if it is in another encoding."""
-    return file if encoding == UTF8 else cast(BinaryIO, io.BufferedReader(_Decoded(file, encoding)))
+    """The file itself, or its text as UTF-8 without a mark; what is none in its encoding stays, for rows to name it."""
+    if encoding == UTF8:
+        return file
+    errors = "strict" if encoding.startswith("utf") else "surrogateescape"
+    texts = codecs.iterdecode(iter(partial(file.read, CHUNK_BYTES), b""), encoding, errors)
+    return in_pieces(partial(next, codecs.iterencode(texts, UTF8, errors), b""))
 
 
 def encoding_of(file: BinaryIO) -> str:
@@ -149,7 +153,7 @@ def _report_once(place: str, encoding: str) -> None:
 def _pieces(file: BinaryIO) -> Iterator[bytes]:
     """The lines, or parts of long ones, that have more than ASCII."""
     looked_at = 0
-    while looked_at < _BYTES_LOOKED_AT and (piece := file.readline(_CHUNK_BYTES)):
+    while looked_at < _BYTES_LOOKED_AT and (piece := file.readline(CHUNK_BYTES)):
         looked_at += len(piece)
         if not piece.isascii():
             yield piece
@@ -193,25 +197,20 @@ def _of_scripts(sample: bytes, encodings: Sequence[str]) -> str | None:
     return min(scores, key=scores.__getitem__, default=None)
 
 
-class _Decoded(io.RawIOBase):
-    """Bytes of text in one encoding, as bytes of UTF-8 without a mark; what is none stays, so that rows can name it."""
+def in_pieces(read: Callable[[], bytes]) -> BinaryIO:
+    """A file whose bytes a function gives piece by piece, an empty one at its end."""
+    return cast(BinaryIO, io.BufferedReader(_Pieces(read), CHUNK_BYTES))
 
-    def __init__(self, file: BinaryIO, encoding: str) -> None:
-        self._file = file
-        errors = "strict" if encoding.startswith("utf") else "surrogateescape"
-        self._errors = errors
-        self._decoder = codecs.getincrementaldecoder(encoding)(errors)
-        self._ready = b""
+
+class _Pieces(io.RawIOBase):
+    def __init__(self, read: Callable[[], bytes]) -> None:
+        self._read, self._ready = read, b""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        while not self._ready:
-            chunk = self._file.read(_CHUNK_BYTES)
-            self._ready = self._decoder.decode(chunk, final=not chunk).encode(UTF8, self._errors)
-            if not chunk:
-                break
+        self._ready = self._ready or self._read()
         taken, self._ready = self._ready[: len(buffer)], self._ready[len(buffer) :]
         buffer[: len(taken)] = taken
         return len(taken)
