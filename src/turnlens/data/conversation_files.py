@@ -12,8 +12,10 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from hashlib import blake2b
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -100,21 +102,21 @@ def forget_conversations() -> Path:
 
 def write_arrow(rows: Iterable[dict[str, Any]], path: Path) -> None:
     """Write conversations as an Arrow stream. Columns: id, messages, then labels as they turn up."""
-    parts = _Parts(path)
-    try:
-        with _one_type_each():
-            for table in _tables(rows):
-                parts.write(table)
-    finally:
-        parts.close()
-    if len(parts.paths) == 1:
-        parts.paths[0].rename(path)
+    schema, parts = _SCHEMA, list[Path]()
+    with _one_type_each():
+        for schema, tables in groupby(_growing(_tables(rows)), attrgetter("schema")):
+            parts.append(path.with_suffix(f".part{len(parts)}"))
+            with pa.ipc.new_stream(str(parts[-1]), schema) as writer:
+                for table in tables:
+                    writer.write_table(table)
+    if len(parts) == 1:
+        parts[0].rename(path)
         return
     # Labels that turned up late are missing from the earlier parts.
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, parts.schema) as writer:
-        for part in parts.paths:
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, schema) as writer:
+        for part in parts:
             for table in _batches(part):
-                writer.write_table(_unified(parts.schema, table))
+                writer.write_table(_unified(schema, table))
             part.unlink()
 
 
@@ -132,27 +134,13 @@ def _one_type_each() -> Iterator[None]:
         raise ConversationError("labels", f"a label has values that fit no common type: {error}") from None
 
 
-class _Parts:
-    """One Arrow stream for each schema met."""
-
-    def __init__(self, path: Path) -> None:
-        self.schema = _SCHEMA
-        self.paths: list[Path] = []
-        self._path = path
-        self._writer: Any = None
-
-    def write(self, table: Any) -> None:
-        table = _unified(self.schema, table)
-        if self._writer is None or table.schema != self.schema:
-            self.close()
-            self.schema = table.schema
-            self.paths.append(self._path.with_suffix(f".part{len(self.paths)}"))
-            self._writer = pa.ipc.new_stream(str(self.paths[-1]), self.schema)
-        self._writer.write_table(table)
-
-    def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
+def _growing(tables: Iterable[Any]) -> Iterator[Any]:
+    """Return tables each with the columns of all before it."""
+    schema = _SCHEMA
+    for table in tables:
+        table = _unified(schema, table)
+        schema = table.schema
+        yield table
 
 
 def _tables(rows: Iterable[dict[str, Any]]) -> Iterator[Any]:
@@ -199,7 +187,7 @@ def write_chats(rows: Iterable[dict[str, Any]], output: Path) -> int:
     count = replaced = 0
     with _open_output(output) as file:
         for row in rows:
-            text, nulls = strict_json(_without_none(row))
+            text, nulls = strict_json({**_without_none(row), "messages": [*map(_without_none, row["messages"])]})
             file.write(f"{text}\n")
             count += 1
             replaced += nulls
@@ -210,20 +198,13 @@ def write_chats(rows: Iterable[dict[str, Any]], output: Path) -> int:
 
 @contextmanager
 def _open_output(path: Path) -> Iterator[TextIO]:
-    with path.open("wb") as raw:
+    with ExitStack() as files:
+        file: Any = files.enter_context(path.open("wb"))
         if path.suffix == ".gz":
             # no time or name inside, so that the same conversations give the same bytes
-            packed = gzip.GzipFile("", "wb", _COMPRESSION_LEVEL, raw, mtime=0)
-            with packed, io.TextIOWrapper(packed, "utf-8", newline="\n") as text:
-                yield text
-        else:
-            with io.TextIOWrapper(raw, "utf-8", newline="\n") as text:
-                yield text
+            file = files.enter_context(gzip.GzipFile("", "wb", _COMPRESSION_LEVEL, file, mtime=0))
+        yield files.enter_context(io.TextIOWrapper(file, "utf-8", newline="\n"))
 
 
 def _without_none(row: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in row.items() if value is not None}
-    kept["messages"] = [
-        {key: value for key, value in message.items() if value is not None} for message in row["messages"]
-    ]
-    return kept
+    return {key: value for key, value in row.items() if value is not None}

@@ -32,6 +32,7 @@ _PROBLEMS_KEPT = 20
 _SECONDS_BEFORE_PROGRESS = 2.0
 # Of `OTHER_LAYOUT`, those whose message explains the problem, or that are explained below.
 _CLEAR_ERRORS = (BadRow, ConversationError, TooLargeError, UnicodeDecodeError)
+_DAMAGE: tuple[type[Exception], ...] = (*DAMAGE, TooLargeError)
 
 
 @dataclass
@@ -120,10 +121,8 @@ def rows_of_file(
             unknown = misread_layout(source, chosen, error.problem) if options.detects else None
             error = unknown or ConversationError(error.where, error.problem)  # it is not a row that is bad
         skipped.add(error)
-    except tuple(DAMAGE) as error:
+    except _DAMAGE as error:
         skipped.add(ConversationError(source.name, damage_of(error)))
-    except TooLargeError as error:
-        skipped.add(ConversationError(source.name, str(error)))
 
 
 def _rows(
@@ -232,14 +231,9 @@ class _Progress:
         if self._ticks % 500 or time.monotonic() - self._began < _SECONDS_BEFORE_PROGRESS:
             return
         if self._bar is None:
-            columns = (TextColumn("reading conversations"), BarColumn(), TextColumn("{task.fields[rows]:,}"))
-            self._bar = Progress(
-                *columns,
-                TimeRemainingColumn(),
-                console=SafeConsole(stderr=True),
-                transient=True,
-                disable=not shows_progress(),
-            )
+            count, left = TextColumn("{task.fields[rows]:,}"), TimeRemainingColumn()
+            columns, console = (TextColumn("reading conversations"), BarColumn(), count, left), SafeConsole(stderr=True)
+            self._bar = Progress(*columns, console=console, transient=True, disable=not shows_progress())
             self._bar.add_task("reading", total=self._total, rows=0)
             self._bar.start()
         position = self._source.position if self._source is not None else 0

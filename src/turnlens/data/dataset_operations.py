@@ -6,6 +6,8 @@ import hashlib
 import json
 from collections.abc import Callable
 from hashlib import blake2b
+from itertools import accumulate, groupby
+from operator import itemgetter
 from typing import Any
 
 import datasets
@@ -37,12 +39,7 @@ def merge_runs(messages: list[dict[str, Any]], separator: str = " ") -> list[dic
     """Return the messages of one conversation, merged as `merge_consecutive_messages` does."""
     if len({message["role"] for message in messages}) < 2:
         return messages
-    turns: list[list[dict[str, Any]]] = []
-    for message in messages:
-        if turns and turns[-1][0]["role"] == message["role"]:
-            turns[-1].append(message)
-        else:
-            turns.append([message])
+    turns = [list(turn) for _, turn in groupby(messages, itemgetter("role"))]
     return [{**turn[0], "content": separator.join(message["content"] for message in turn)} for turn in turns]
 
 
@@ -136,12 +133,8 @@ def _split_of(identifier: str, fractions: dict[str, float]) -> str:
     digest = blake2b(identifier.encode(), digest_size=8).digest()
     position = int.from_bytes(digest, "big") / 2**64  # in [0, 1)
     used = [name for name, fraction in fractions.items() if fraction > 0]
-    end = 0.0
-    for name in used[:-1]:
-        end += fractions[name]
-        if position < end:
-            return name
-    return used[-1]
+    ends = accumulate(map(fractions.__getitem__, used[:-1]))
+    return next((name for name, end in zip(used, ends) if position < end), used[-1])
 
 
 def draw_conversations(conversations: Dataset, count: int | None, seed: int) -> Dataset:

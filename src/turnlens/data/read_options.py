@@ -97,14 +97,8 @@ class ReadingOptions:
     def key(self) -> list[str]:
         """A key that differs between options, so that their cached rows are kept apart."""
         redaction = self.redaction.key if self.redaction else ""
-        return [
-            self.format,
-            self.on_error,
-            str(self.columns or ""),
-            redaction,
-            self.encoding or "",
-            self.split_by or "",
-        ]
+        parts = (self.format, self.on_error, self.columns, redaction, self.encoding, self.split_by)
+        return [str(part or "") for part in parts]
 
     @property
     def detects(self) -> bool:
