@@ -12,7 +12,7 @@ from typing import Any
 
 from turnlens.formats.call_sessions import Call, conversations, each_call
 from turnlens.formats.calls import convert
-from turnlens.formats.format import Format, Head
+from turnlens.formats.format import Format, Head, signs
 from turnlens.formats.message_times import time_and_order
 from turnlens.formats.model_bodies import request_messages, token_counts
 from turnlens.formats.source_file import Source
@@ -96,17 +96,11 @@ def _is_written_by_codex(item: dict[str, Any]) -> bool:
     return item.get("role") == "user" and str(text or "").startswith(_WRITTEN_BY_CODEX)
 
 
-def _is_claude_code(head: Head) -> bool:
-    keys = head.keys
-    is_turn = {"sessionId", "type"} <= keys and bool({"uuid", "operation", "leafUuid"} & keys)
-    return is_turn or {"type", "summary", "leafUuid"} <= keys or {"type", "messageId", "snapshot"} <= keys
+_is_meta = signs("timestamp type payload payload/cwd|payload/cli_version|payload/originator")
 
 
 def _is_codex(head: Head) -> bool:
-    is_meta = {"timestamp", "type", "payload"} <= head.keys and bool(
-        {"cwd", "cli_version", "originator"} & head.inner.get("payload", frozenset())
-    )
-    return is_meta or {"id", "timestamp", "instructions"} <= head.keys <= {"id", "timestamp", "instructions", "git"}
+    return _is_meta(head) or head.keys - {"git"} == {"id", "timestamp", "instructions"}
 
 
 CLAUDE_CODE = Format(
@@ -115,7 +109,7 @@ CLAUDE_CODE = Format(
     layout='lines {"type": "user" or "assistant", "sessionId", "uuid", "message": {"role", "content"}, "timestamp"}',
     records=lambda source: conversations(_claude_code(source), _joined),
     convert=convert,
-    matches=_is_claude_code,
+    matches=signs("sessionId type uuid|operation|leafUuid", "type summary leafUuid", "type messageId snapshot"),
 )
 CODEX = Format(
     name="codex",

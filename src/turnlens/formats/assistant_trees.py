@@ -22,14 +22,14 @@ from turnlens.formats.bad_input import BadRow, parse_record
 from turnlens.formats.call_sessions import conversations, each_call, thumb_label
 from turnlens.formats.columns import value_at
 from turnlens.formats.file_head import record_head
-from turnlens.formats.format import Format, Head
+from turnlens.formats.format import Format, signs
 from turnlens.formats.message_layouts import instructions_apart, plain_message
 from turnlens.formats.message_times import iso_time, time_and_order
 from turnlens.formats.source_file import Source
 
 Message = dict[str, Any]
 _KEPT = ("role", "content", "name", "model", "tool_calls", "tool_results", "thinking", "attachments", "documents")
-_MESSAGE = {"messageId", "conversationId", "isCreatedByUser"}  # of LibreChat, by itself
+_MESSAGE = "messageId conversationId isCreatedByUser"  # of LibreChat, by itself
 _PASTED = re.compile(r"paste", re.I)  # the name of a file that a long paste becomes
 _CLAUDE_ROLES = {"human": "user"}
 # ChatGPT wraps citations, names of things and the like in private characters: \ue200 kind \ue202 value … \ue201.
@@ -160,7 +160,7 @@ def _librechat(raw: Any, source: Source | None) -> dict[str, Any] | None:
 
 def _librechat_records(source: Source) -> Iterator[tuple[int, Any]]:
     """Conversations, or the messages of any conversations, as LibreChat's API and database have them."""
-    if record_head(source).keys >= _MESSAGE:
+    if signs(_MESSAGE)(record_head(source)):
         calls = each_call(source, LIBRECHAT.layout, _librechat_message)
         return conversations(calls, lambda calls: [_librechat_conversation(calls)])
     return source.records()
@@ -217,26 +217,12 @@ def _row(row: dict[str, Any], shown: list[Message]) -> dict[str, Any] | None:
     return {**row, "system": system, "messages": messages} if messages else None
 
 
-def _is_chatgpt(head: Head) -> bool:
-    return "mapping" in head.keys and bool({"current_node", "create_time"} & head.keys)
-
-
-def _is_open_webui(head: Head) -> bool:
-    exported = {"chat", "title"} <= head.keys and bool({"history", "messages"} & head.inner.get("chat", frozenset()))
-    return exported or ("models" in head.keys and {"messages", "currentId"} <= head.inner.get("history", frozenset()))
-
-
-def _is_librechat(head: Head) -> bool:
-    inner = head.inner.get("messages") or head.inner.get("messagesTree") or frozenset()
-    return head.keys >= _MESSAGE or ("conversationId" in head.keys and {"messageId", "isCreatedByUser"} <= inner)
-
-
 CHATGPT = Format(
     name="chatgpt",
     description="ChatGPT data export (conversations.json)",
     layout='conversations {"title", "mapping": {"…": {"message", "parent", "children"}, …}, "current_node"}',
     convert=_chatgpt,
-    matches=_is_chatgpt,
+    matches=signs("mapping current_node|create_time"),
     passed_over=frozenset({"user_profile", "user_instructions", "user_context_message_data"}),
 )
 CLAUDE = Format(
@@ -244,14 +230,14 @@ CLAUDE = Format(
     description="Claude data export (conversations.json)",
     layout='conversations {"uuid", "name", "chat_messages": [{"sender": "human" or "assistant", "content"}, …]}',
     convert=_claude,
-    matches=lambda head: "chat_messages" in head.keys,
+    matches=signs("chat_messages"),
 )
 OPEN_WEBUI = Format(
     name="open_webui",
     description="chats exported from Open WebUI",
     layout='{"id", "title", "chat": {"history": {"currentId", "messages": {…}}}} in each row',
     convert=_open_webui,
-    matches=_is_open_webui,
+    matches=signs("chat title chat/history|chat/messages", "models history/messages history/currentId"),
 )
 LIBRECHAT = Format(
     name="librechat",
@@ -259,7 +245,10 @@ LIBRECHAT = Format(
     layout='{"conversationId", "messages": [{"messageId", "parentMessageId", "isCreatedByUser", "text"}, …]}',
     records=_librechat_records,
     convert=_librechat,
-    matches=_is_librechat,
+    matches=signs(
+        *(_MESSAGE, "conversationId messages/messageId messages/isCreatedByUser"),
+        "conversationId messagesTree/messageId messagesTree/isCreatedByUser",
+    ),
 )
 
 

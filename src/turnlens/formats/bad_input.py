@@ -107,8 +107,8 @@ def missing(error: Exception) -> str:
 
 
 def damage_of(error: Exception) -> str:
-    """Return the message for users of one of these errors."""
-    return next(problem for kind, problem in DAMAGE.items() if isinstance(error, kind))
+    """Return the message for users of one of these errors; that of any other is its own."""
+    return next((problem for kind, problem in DAMAGE.items() if isinstance(error, kind)), str(error))
 
 
 def parse_value(raw: Any) -> Any:

@@ -18,6 +18,7 @@ from operator import itemgetter
 from typing import Any
 
 from turnlens.formats.bad_input import OTHER_LAYOUT, BadRow, missing, parse_record
+from turnlens.formats.columns import first_of
 from turnlens.formats.message_layouts import parsed
 from turnlens.formats.source_file import ROWS_OF_A_FILE, Source
 
@@ -168,19 +169,29 @@ def _conversation(rows: list[tuple[Any, ...]], of_trace: Callable[[list[Call]], 
 
 def _keep(database: sqlite3.Connection, number: int, time: float, row: Call) -> None:
     """Store a conversation without a session under digests of its whole, its question and each answer it repeats."""
-    digest = blake2b((row.get("system") or "").encode("utf-8", "replace"), digest_size=16)
-    parts = []
-    for length, message in enumerate(row["messages"], start=1):
-        digest.update(message_key(message).encode("utf-8", "replace"))
-        parts.append((number, digest.hexdigest(), length))
-    repeated = [part for part, message in zip(parts[:-1], row["messages"]) if message["role"] == "assistant"]
+    digests: list[str | None] = [None, *beginnings(row["messages"], row.get("system") or "")]
+    answers = [n for n, message in enumerate(row["messages"], start=1) if message["role"] == "assistant"]
+    is_answered = len(digests) - 1 in answers
+    repeated = [(number, digests[n], n) for n in answers if n < len(digests) - 1]
     database.executemany("insert into beginnings values (?, ?, ?)", repeated)
-    digests = [None, *(part for _, part, _ in parts)]
-    is_answered = bool(parts) and row["messages"][-1]["role"] == "assistant"
     has_failed = bool(row.get("errors")) and not is_answered
     asked = digests[-2] if is_answered else digests[-1]
     alone = (number, digests[-1], asked, has_failed, time, json.dumps(row))
     database.execute("insert into alone values (?, ?, ?, ?, ?, ?)", alone)
+
+
+def beginnings(messages: Messages, system: str = "") -> list[str]:
+    """A digest of each beginning of messages, the last of the whole, by which they are known where they are repeated.
+
+    Raises:
+        BadRow: As for `message_key`.
+    """
+    digest = blake2b(system.encode("utf-8", "replace"), digest_size=16)
+    digests = []
+    for message in messages:
+        digest.update(message_key(message).encode("utf-8", "replace"))
+        digests.append(digest.hexdigest())
+    return digests
 
 
 def merged(calls: list[Call]) -> Call:
@@ -278,8 +289,7 @@ def _name_and_arguments(call: Any) -> Any:
     if not isinstance(call, dict):
         return call
     inner = call["function"] if isinstance(call.get("function"), dict) else call
-    arguments = next((inner[name] for name in ("arguments", "args", "input") if inner.get(name)), None)
-    return inner.get("name"), parsed(arguments)
+    return inner.get("name"), parsed(first_of(inner, ("arguments", "args", "input")))
 
 
 def message_key(message: dict[str, Any]) -> str:

@@ -21,8 +21,8 @@ from typing import Any
 from turnlens.formats.bad_input import BadRow
 from turnlens.formats.call_sessions import Call, conversations, each_call, exchange, score_labels, thumb_label
 from turnlens.formats.column_names import plain_name
-from turnlens.formats.columns import columns_known, conversation_field, value_at
-from turnlens.formats.format import Format, Head
+from turnlens.formats.columns import columns_known, conversation_field, first_of, value_at
+from turnlens.formats.format import Format, Head, signs
 from turnlens.formats.message_layouts import parsed
 from turnlens.formats.message_times import time_and_order
 from turnlens.formats.model_bodies import joined_stream, request_messages, response_message, token_counts
@@ -30,7 +30,6 @@ from turnlens.formats.own_fields import own_labels
 from turnlens.formats.source_file import Source
 
 _LOGS = (("request_body", "response_body"), ("request", "response"), ("input", "output"), ("inputs", "outputs"))
-_ANSWERS = frozenset({"choices", "content", "output", "candidates"})  # in bodies of responses
 _LITELLM = {"messages", "response", "call_type"}
 _SESSIONS = ("session_id", "Helicone-Session-Id", "litellm_session_id", "conversation_id", "thread_id", "trace_id")
 _PLACES = ("properties", "request_properties", "metadata")
@@ -91,7 +90,7 @@ def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
         raise BadRow("found a response and no request; join it with the requests, for instance by their ids")
     system, messages = request_messages(request)
     response, metadata = joined_stream(response), _metadata(record, request)
-    time, order = time_and_order(_noted_time(record) or _noted_time(response))
+    time, order = time_and_order(first_of(record, _TIMES) or first_of(response, _TIMES))
     error, reply = _error(record, response), response_message(response)
     if error and (_has_failed(record) or reply == {"role": "assistant", "content": ""}):
         reply = None
@@ -105,7 +104,7 @@ def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
         "order": order,
         "messages": messages,
         "system": system,
-        "model": next((m for m in (request.get("model"), *map(record.get, _MODELS)) if m), None),
+        "model": request.get("model") or first_of(record, _MODELS),
         "error": _as_text(error) if error else None,
         "time": time,
         "calls": 1,
@@ -129,10 +128,6 @@ def _has_failed(record: dict[str, Any]) -> bool:
     return (_number(record, _STATUSES) or 0) >= _FAILED
 
 
-def _noted_time(place: Any) -> Any:
-    return next((place[name] for name in _TIMES if place.get(name)), None) if isinstance(place, dict) else None
-
-
 def _bodies(record: dict[str, Any], flat: tuple[str, str] | None) -> tuple[dict[str, Any], Any]:
     if record.keys() >= _LITELLM:
         sent = parsed(record["messages"]) or value_at(parsed(record.get("proxy_server_request")), "messages")
@@ -150,12 +145,10 @@ def _bodies(record: dict[str, Any], flat: tuple[str, str] | None) -> tuple[dict[
 
 
 def _session(record: dict[str, Any], metadata: list[dict[str, Any]], flat: tuple[str, str] | None) -> str | None:
-    for place in (record, *metadata):
-        name = next((name for name in _SESSIONS if place.get(name)), None)
-        if name is not None:
-            return str(place[name])
-    name = conversation_field(record) if flat else None
-    return str(record[name]) if name and record[name] not in (None, "") else None
+    session = next(filter(None, (first_of(place, _SESSIONS) for place in (record, *metadata))), None)
+    if session is None and flat and (name := conversation_field(record)):
+        session = record[name]
+    return None if session in (None, "") else str(session)
 
 
 def _metadata(record: dict[str, Any], request: dict[str, Any]) -> list[dict[str, Any]]:
@@ -247,22 +240,19 @@ def convert(raw: Any, source: Source) -> dict[str, Any] | None:
     return raw if raw["messages"] else None
 
 
+_holds_bodies = signs(
+    "outputs inputs/messages",  # examples of LangSmith's data sets
+    "request/messages response/choices|response/content|response/output|response/candidates",
+    *("response request/model request/messages|request/input", "response request/body"),
+    *("output input/model input/messages|input/input", "output input/body"),
+)
+
+
 def matches(head: Head) -> bool:
     """Match the names of one log with the body of a request; where bodies are text, the names are enough."""
     keys = head.inner.get("data") or head.keys
-    if keys >= _LITELLM or {"request_body", "response_body"} <= keys:
-        return True
-    if "outputs" in head.keys and "messages" in head.inner.get("inputs", ()):  # examples of LangSmith's data sets
-        return True
-    if _is_flat(head, {*_TIMES, *_SESSIONS}):
-        return True
-    if "messages" in head.inner.get("request", ()) and _ANSWERS & head.inner.get("response", frozenset()):
-        return True
-    for asks, answers in _LOGS[1:3]:
-        inner = head.inner.get(asks, frozenset())
-        if answers in head.keys and ({"messages", "model"} <= inner or {"input", "model"} <= inner or "body" in inner):
-            return True
-    return False
+    are_texts = keys >= _LITELLM or {"request_body", "response_body"} <= keys
+    return are_texts or _holds_bodies(head) or _is_flat(head, {*_TIMES, *_SESSIONS})
 
 
 FORMAT = Format(

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from turnlens.formats.bad_input import BadRow, parse_record, parse_value
@@ -57,16 +57,12 @@ def records(source: Source) -> Iterator[tuple[int, Any]]:
 def _rows(source: Source) -> Iterator[tuple[int, Any]]:
     """Rows; those under ``conversations``; or all messages of a file that holds nothing but messages."""
     if source.ending == ".json" and _is_collection(object_head(source)[0]):
-        yield from source.array_records("conversations")
-        return
+        return source.array_records("conversations")
     rows = source.records()
-    first = next(rows, None)
-    if first is None:
-        return
-    if _is_lone_message(first[1]):
-        yield first[0], [raw for _, raw in chain([first], rows)]
-        return
-    yield from chain([first], rows)
+    first = [*islice(rows, 1)]
+    if any(_is_lone_message(raw) for _, raw in first):
+        return iter([(first[0][0], [raw for _, raw in chain(first, rows)])])
+    return chain(first, rows)
 
 
 def convert(raw: Any, source: Source) -> dict[str, Any]:
@@ -167,10 +163,7 @@ def _pair_conversation(raw: Any, source: Source) -> dict[str, Any]:
     pair = _pair(row)
     if pair is None:
         raise KeyError(" and ".join(_PAIRS[0]))
-    asked, answered = (
-        _pair_messages(row.pop(pair[0]), "user", pair[0]),
-        _pair_messages(row.pop(pair[1]), "assistant", pair[1]),
-    )
+    asked, answered = (_pair_messages(row.pop(key), role, key) for key, role in zip(pair, ("user", "assistant")))
     if pair[0] == "instruction":
         further = [row.pop(name) for name in _FURTHER_INPUT if isinstance(row.get(name), str)]
         asked[-1]["content"] = "\n\n".join(filter(None, [asked[-1]["content"], *further]))

@@ -19,9 +19,9 @@ from operator import itemgetter
 from typing import Any
 
 from turnlens.formats.bad_input import BadRow, parse_record
-from turnlens.formats.columns import value_at
-from turnlens.formats.file_head import object_head
-from turnlens.formats.format import Format, Head
+from turnlens.formats.columns import first_of, value_at
+from turnlens.formats.file_head import object_head, page_records
+from turnlens.formats.format import Format, signs
 from turnlens.formats.message_times import time_and_order
 from turnlens.formats.source_file import Source
 from turnlens.formats.text_encoding import without_mojibake
@@ -32,7 +32,6 @@ _KEPT = (
 )
 _META_FILES = ("photos", "videos", "audio_files", "files", "gifs", "sticker", "share", "media")
 _DISCORD_TEXTS = ("Default", "Reply", "0", "19")  # numbers in exports of old versions
-_TELEGRAM_LISTS = (("chats", "list"), ("left_chats", "list"))
 _TELEGRAM_FILES = ("media_type", "sticker_emoji", "photo", "file", "poll.question", "location_information")
 
 
@@ -100,10 +99,8 @@ def _discord_files(message: dict[str, Any]) -> list[str]:
 def _telegram_records(source: Source) -> Iterator[tuple[int, Any]]:
     """Chats: the file itself, or those of an export of all chats."""
     if source.ending != ".json" or "messages" in object_head(source)[0].keys:
-        yield from source.records()
-        return
-    chats = (chat for _, (keys, chat) in source.json_members(3) if keys in _TELEGRAM_LISTS)
-    yield from enumerate(chats, start=1)
+        return source.records()
+    return page_records(source, "chats.list", "left_chats.list")
 
 
 def _telegram(raw: Any, source: Source) -> dict[str, Any] | None:
@@ -128,7 +125,7 @@ def _telegram_message(message: dict[str, Any], time: str | None) -> dict[str, An
     if isinstance(text, list):  # pieces, each with its style
         text = "".join(str(piece.get("text") or "") if isinstance(piece, dict) else str(piece) for piece in text)
     is_text = message.get("type") == "message"
-    speaker = next((message[name] for name in ("from", "actor", "from_id", "actor_id") if message.get(name)), "unknown")
+    speaker = first_of(message, ("from", "actor", "from_id", "actor_id"), "unknown")
     file = next((value for path in _TELEGRAM_FILES if (value := value_at(message, path))), None)
     notice = None if is_text else message.get("action") or text
     if not (text or file or notice):
@@ -175,20 +172,13 @@ def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value] if value else []
 
 
-def _is_telegram(head: Head) -> bool:
-    """One chat, or the file of all chats, whose first keys are known."""
-    is_chat = {"id", "type"} <= head.keys and {"date", "type"} <= head.inner.get("messages", frozenset())
-    is_export = {"about", "personal_information"} <= head.keys
-    return is_chat or is_export or {"about", "list"} <= head.inner.get("chats", frozenset())
-
-
 DISCORD = Format(
     name="discord",
     description="Discord channels written by DiscordChatExporter (JSON)",
     layout='one object {"guild", "channel", "messages": [{"id", "type", "timestamp", "content", "author"}, …]}',
     records=_discord_records,
     convert=_discord,
-    matches=lambda head: {"guild", "channel"} <= head.keys,
+    matches=signs("guild channel"),
 )
 TELEGRAM = Format(
     name="telegram",
@@ -196,12 +186,13 @@ TELEGRAM = Format(
     layout='{"name", "type", "id", "messages": [{"type", "date", "from", "text"}, …]}, or such under "chats"',
     records=_telegram_records,
     convert=_telegram,
-    matches=_is_telegram,
+    # one chat, or the file of all chats, whose first keys are known
+    matches=signs("id type messages/date messages/type", "about personal_information", "chats/about chats/list"),
 )
 META = Format(
     name="messenger",
     description="chats of Messenger and Instagram as Meta exports them (message_1.json)",
     layout='{"participants", "messages": [{"sender_name", "timestamp_ms", "content"}, …]}',
     convert=_meta,
-    matches=lambda head: bool({"sender_name", "senderName"} & head.inner.get("messages", frozenset())),
+    matches=signs("messages/sender_name|messages/senderName"),
 )

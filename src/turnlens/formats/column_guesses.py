@@ -10,9 +10,8 @@ from statistics import mean
 from typing import Any
 
 from turnlens._utils.text_values import are_durations, minutes_of
-from turnlens.formats.bad_input import BadRow
 from turnlens.formats.column_names import plain_name, tells_how_long, words_of
-from turnlens.formats.message_times import DateOrder, moment
+from turnlens.formats.message_times import lone_moment
 
 # Words in the names of columns, by what these mean.
 _HINTS = {
@@ -87,7 +86,8 @@ def likeliest_time(fields: Fields) -> tuple[str, ...]:
 
 
 def _is_day(value: Any) -> bool:
-    return ":" not in str(value) and "T00:00:00" in moment(value, "", 0, DateOrder()).labels.get("time", "")
+    time = None if ":" in str(value) else lone_moment(value)
+    return time is not None and "T00:00:00" in time.labels.get("time", "")
 
 
 def _are_clocks(values: list[Any]) -> bool:
@@ -102,11 +102,9 @@ def _are_durations(name: str, clocks: list[str]) -> bool:
 
 
 def _moment_kind(value: Any) -> str | None:
-    try:
-        is_time = moment(value, "", 0, DateOrder()).is_time and not str(value).isdecimal()  # digits may be an id, too
-        return "time" if is_time else "number"
-    except BadRow:
-        return None
+    found = lone_moment(value)
+    is_time = found is not None and found.is_time and not str(value).isdecimal()  # digits may be an id, too
+    return None if found is None else "time" if is_time else "number"
 
 
 def conversation_score(name: str, values: list[Any]) -> float:

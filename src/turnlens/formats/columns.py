@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 from turnlens._utils.arguments import did_you_mean, require_list
-from turnlens.formats.bad_input import BadRow
 from turnlens.formats.column_names import IDS, NAMES, PLACES, TIMES, is_clock, is_date, plain_name, tells_when
-from turnlens.formats.message_times import DateOrder, moment
+from turnlens.formats.message_times import lone_moment
 
 _MEANINGS = ("conversation", "speaker", "text", "time", "messages", "answer", "ignore")
 _JOIN = "+"
@@ -174,14 +173,7 @@ def find_columns(
     time = chosen.time or _known(free, TIMES)
     guess = _guessed_time(free[:_TIMES_SOUGHT], example or {}) if time is None else None
     time = time or guess or _known(free, PLACES)
-    return Columns(
-        **columns,
-        answer=chosen.answer,
-        time=time,
-        messages=chosen.messages,
-        ignore=chosen.ignore,
-        time_is_guessed=guess is not None,
-    )
+    return replace(chosen, **columns, time=time, time_is_guessed=guess is not None)
 
 
 def _only_one(meaning: str, groups: tuple[str, ...], names: list[str]) -> str | None:
@@ -233,11 +225,8 @@ def _with_its_other_half(name: str, names: list[str]) -> str:
 
 
 def _holds_time(time: str, example: dict[str, Any]) -> bool:
-    value = joined_time(value_at(example, name) for name in time.split(_JOIN))
-    try:
-        return bool(moment(value, time, 0, DateOrder()).labels)
-    except BadRow:
-        return False
+    found = lone_moment(joined_time(value_at(example, name) for name in time.split(_JOIN)), time)
+    return found is not None and bool(found.labels)
 
 
 @lru_cache(1024)
@@ -277,6 +266,12 @@ def value_at(record: Any, path: str | None) -> Any:
         return record[path]
     first, dot, rest = path.partition(".")
     return value_at(record.get(first), rest) if dot else None
+
+
+def first_of(record: Any, names: Iterable[str], default: Any = None) -> Any:
+    """The first value of a record under these names that is not empty."""
+    known = names if isinstance(record, Mapping) else ()
+    return next((record[name] for name in known if record.get(name)), default)
 
 
 def without(record: dict[str, Any], paths: Iterable[str]) -> dict[str, Any]:

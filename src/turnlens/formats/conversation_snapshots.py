@@ -11,15 +11,14 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from hashlib import blake2b
+from contextlib import closing, suppress
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
 from turnlens.errors import ConversationError
 from turnlens.formats.bad_input import OTHER_LAYOUT, BadRow, parse_value
-from turnlens.formats.call_sessions import message_key
+from turnlens.formats.call_sessions import beginnings
 from turnlens.formats.columns import conversation_field
 
 Row = dict[str, Any]
@@ -102,13 +101,13 @@ def _joined(
     rows: list[tuple[int, Row]], conversation: str, convert: Callable[[Row], Row], answers: tuple[str, ...]
 ) -> list[tuple[int, Row]]:
     """The rows of a conversation that none other continues, each with the labels that only those before it have."""
-    beginnings = [_beginnings(row, convert) for _, row in rows]
-    lengths = list(map(len, beginnings))
-    longest: dict[bytes, int] = {}  # by a beginning, the longest row that has it, and of equals the last
+    known = [_beginnings(row, convert) for _, row in rows]
+    lengths = list(map(len, known))
+    longest: dict[str, int] = {}  # by a beginning, the longest row that has it, and of equals the last
     for place in sorted(range(len(rows)), key=lambda place: (lengths[place], place), reverse=True):
-        for beginning in beginnings[place]:
+        for beginning in known[place]:
             longest.setdefault(beginning, place)
-    into = [longest[digests[-1]] if digests else place for place, digests in enumerate(beginnings)]
+    into = [longest[digests[-1]] if digests else place for place, digests in enumerate(known)]
     if all(lengths[place] == lengths[other] for place, other in enumerate(into)):
         return rows  # nothing grows
     kept: dict[int, tuple[int, Row]] = {}
@@ -121,14 +120,8 @@ def _joined(
     return sorted(kept.values(), key=itemgetter(0))
 
 
-def _beginnings(row: Row, convert: Callable[[Row], Row]) -> list[bytes]:
+def _beginnings(row: Row, convert: Callable[[Row], Row]) -> list[str]:
     """A digest of each beginning of a row's messages; none for a row that cannot be read."""
-    digest = blake2b(digest_size=16)
-    digests = []
-    try:
-        for message in convert(dict(row))["messages"]:
-            digest.update(message_key(message).encode("utf-8", "replace"))
-            digests.append(digest.digest())
-    except OTHER_LAYOUT:
-        return []
-    return digests
+    with suppress(*OTHER_LAYOUT):
+        return beginnings(convert(dict(row))["messages"])
+    return []

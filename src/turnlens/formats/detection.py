@@ -179,11 +179,10 @@ def _heads(source: Source) -> Iterator[Head]:
         yield text_head(source)
     if source.ending in _TEXT_ENDINGS:
         head = text_head(source)
-        is_json = head.line.lstrip().startswith(("{", "[{", "[["))
-        if not is_json:
+        if not head.line.lstrip().startswith(("{", "[{", "[[")):  # JSON
             yield head
-        if not is_json and "\t" not in head.line:
-            return
+            if "\t" not in head.line:
+                return
     if source.ending == ".json":  # perhaps one object as large as the file
         head, is_whole = object_head(source)
         yield head

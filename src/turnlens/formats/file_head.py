@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from turnlens.errors import ConversationError
-from turnlens.formats.bad_input import BadRow, parse_value
+from turnlens.formats.bad_input import BadRow, parse_record, parse_value
 from turnlens.formats.format import Head
 from turnlens.formats.json_stream import JsonText
 from turnlens.formats.source_file import Source
@@ -67,7 +67,9 @@ def record_heads(source: Source) -> Iterator[Head]:
     first_problem = None
     for number, raw in islice(source.records(), _RECORDS_LOOKED_AT):
         try:
-            head = _head_of(parse_value(raw))
+            value = parse_value(raw)
+            is_list = isinstance(value, list)
+            head = Head(inner=_inner({"": value})) if is_list else Head(frozenset(parse_record(value)), _inner(value))
         except BadRow as error:
             first_problem = first_problem or ConversationError(source.place(number), str(error))
             continue
@@ -76,14 +78,6 @@ def record_heads(source: Source) -> Iterator[Head]:
         first = first or head
     if first is None:
         raise first_problem or _empty(source)
-
-
-def _head_of(record: Any) -> Head:
-    if isinstance(record, list):
-        return Head(inner=_inner({"": record}))
-    if not isinstance(record, dict):
-        raise BadRow(f"expected a JSON object, found {json.dumps(record)[:60]}")
-    return Head(frozenset(record), _inner(record))
 
 
 def _inner(record: dict[str, Any]) -> dict[str, frozenset[str]]:
@@ -96,10 +90,10 @@ def _empty(source: Source) -> ConversationError:
     return ConversationError(source.name, "the file is empty: no conversations in it")
 
 
-def page_records(source: Source, page: str) -> Iterator[tuple[int, Any]]:
-    """The records of a page."""
-    path = tuple(page.split("."))
-    records = (value for _, (keys, value) in source.json_members(len(path) + 1) if keys == path)
+def page_records(source: Source, *pages: str) -> Iterator[tuple[int, Any]]:
+    """The records of a page that keeps them at one of these places, which are all equally deep."""
+    paths = [tuple(page.split(".")) for page in pages]
+    records = (value for _, (keys, value) in source.json_members(len(paths[0]) + 1) if keys in paths)
     yield from enumerate(records, start=1)
 
 

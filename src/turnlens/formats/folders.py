@@ -94,15 +94,16 @@ def given_size(paths: Iterable[Path]) -> int:
 
 
 @cache
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="turnlens-")  # of this user only, and removed at exit
+def temporary_folder(use: str) -> tempfile.TemporaryDirectory[str]:
+    """The folder for one use, of this user only, which is removed at exit."""
+    return tempfile.TemporaryDirectory(prefix="turnlens-")
 
 
 @lru_cache
 def _unpacked(archive: Path, endings: tuple[str, ...], size: int, changed: int) -> Path:
     # in a folder of the archive's name, which is part of the conversations' ids where files have the same names
     budget = Budget(size)
-    folder = Path(tempfile.mkdtemp(dir=Path(_folder().name).resolve())) / archive.name
+    folder = Path(tempfile.mkdtemp(dir=Path(temporary_folder("archives").name).resolve())) / archive.name
     try:
         with zipfile.ZipFile(archive) as packed:
             for part, inside in _readable(packed, archive, endings):
@@ -112,15 +113,13 @@ def _unpacked(archive: Path, endings: tuple[str, ...], size: int, changed: int) 
                 with packed.open(part) as file, budget.unpacked(file) as drawn, target.open("xb") as copy:
                     shutil.copyfileobj(drawn, copy)
                 os.utime(target, ns=(changed, changed))  # so that what was read of it is found again
-    except ConversationError:
-        shutil.rmtree(folder.parent)
-        raise
-    except TooLargeError as error:
-        shutil.rmtree(folder.parent)
-        raise ConversationError(str(archive), str(error)) from None
     except _DAMAGE as error:
         shutil.rmtree(folder.parent)
-        problem = f"not a zip file that can be read ({error}); download it again, or unpack it and give the folder"
+        if isinstance(error, ConversationError):
+            raise
+        advice = "download it again, or unpack it and give the folder"
+        problem = f"not a zip file that can be read ({error}); {advice}"
+        problem = str(error) if isinstance(error, TooLargeError) else problem
         raise ConversationError(str(archive), problem) from None
     folder.mkdir(exist_ok=True)
     _archives[str(folder)] = str(archive)

@@ -35,6 +35,21 @@ class Head:
         """The keys of the first object in the record."""
         return next(iter(self.inner.values()), frozenset())
 
+    def has(self, name: str) -> bool:
+        """Return whether there is a key, or one inside another, as in ``messages/role``."""
+        outer, slash, inner = name.partition("/")
+        return inner in self.inner.get(outer, ()) if slash else outer in self.keys
+
+
+def signs(*layouts: str) -> Callable[[Head], bool]:
+    """A match for files that have all names of one of some layouts; of names with ``|`` between them, one is enough.
+
+    >>> signs("guild channel", "messages/role|messages/from")(Head(inner={"messages": frozenset({"from"})}))
+    True
+    """
+    needed = [[names.split("|") for names in layout.split()] for layout in layouts]
+    return lambda head: any(all(any(map(head.has, names)) for names in layout) for layout in needed)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Format:

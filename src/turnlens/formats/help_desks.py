@@ -18,7 +18,7 @@ from typing import Any
 from turnlens.formats.bad_input import parse_record
 from turnlens.formats.columns import value_at
 from turnlens.formats.file_head import any_records, object_head
-from turnlens.formats.format import Format, Head
+from turnlens.formats.format import Format, signs
 from turnlens.formats.html_text import html_text, without_markup
 from turnlens.formats.message_times import iso_time
 from turnlens.formats.source_file import Source
@@ -60,18 +60,20 @@ def _assigned(id: Any, known: Mapping[Any, dict[str, Any]]) -> str | None:
 def _part(part: dict[str, Any]) -> dict[str, Any]:
     author = part.get("author") or {}
     text, images = html_text(part.get("body") or "")
-    files = [f"file: {file.get('name')}" for file in part.get("attachments") or ()]
-    message = {
-        "role": _ROLES.get(author.get("type", ""), author.get("type") or "bot"),
-        "content": text,
-        "name": author.get("name"),
-        "time": iso_time(part.get("created_at")),
-        "attachments": [*(f"image: {image}" for image in images), *files] or None,
-    }
-    kind = part.get("part_type", "")
-    if "note" in kind:
-        return {**message, "content": "", "note": text}
-    return message if text or message["attachments"] else {**message, "notice": kind or None}
+    files = [file.get("name") for file in part.get("attachments") or ()]
+    role = _ROLES.get(author.get("type", ""), author.get("type") or "bot")
+    time, kind = iso_time(part.get("created_at")), part.get("part_type", "")
+    message = _message(role, text, author.get("name"), time, images, files, is_note="note" in kind)
+    says_something = text or message["attachments"] or "note" in message
+    return message if says_something else {**message, "notice": kind or None}
+
+
+def _message(
+    role: str, text: str, name: str | None, time: str | None, images: list[str], files: list[Any], is_note: bool
+) -> dict[str, Any]:
+    attachments = [*(f"image: {image}" for image in images), *(f"file: {file}" for file in files)] or None
+    message = {"role": role, "content": text, "name": name, "time": time, "attachments": attachments}
+    return {**message, "content": "", "note": text} if is_note else message
 
 
 def _zendesk_records(source: Source) -> Iterator[tuple[int, Any]]:
@@ -120,20 +122,10 @@ def _comment(comment: dict[str, Any], people: Mapping[Any, dict[str, Any]], requ
     is_user = author == requester or person.get("role") == "end-user"
     plain = comment.get("plain_body") or comment.get("body")
     text, images = (without_markup(plain).strip(), []) if plain else html_text(comment.get("html_body") or "")
-    files = [f"file: {file.get('file_name')}" for file in comment.get("attachments") or ()]
-    message = {
-        "role": "user" if is_user else "assistant",
-        "content": text,
-        "name": person.get("name") or str(author),
-        "time": comment.get("created_at"),
-        "attachments": [*(f"image: {image}" for image in images), *files] or None,
-    }
-    return message if comment.get("public", True) else {**message, "content": "", "note": text}
-
-
-def _is_intercom(head: Head) -> bool:
-    inside = head.inner.get("conversations", frozenset())
-    return {"source", "conversation_parts"} <= head.keys or {"source", "state"} <= inside
+    files = [file.get("file_name") for file in comment.get("attachments") or ()]
+    role, name = "user" if is_user else "assistant", person.get("name") or str(author)
+    is_note = not comment.get("public", True)
+    return _message(role, text, name, comment.get("created_at"), images, files, is_note)
 
 
 INTERCOM = Format(
@@ -143,7 +135,7 @@ INTERCOM = Format(
     '[{"part_type", "body", "author", "created_at"}, …]}}',
     records=any_records,
     convert=_intercom,
-    matches=_is_intercom,
+    matches=signs("source conversation_parts", "conversations/source conversations/state"),
 )
 ZENDESK = Format(
     name="zendesk",
@@ -151,5 +143,5 @@ ZENDESK = Format(
     layout='tickets {"id", "subject", "requester_id", "comments": [{"author_id", "body", "public", "created_at"}, …]}',
     records=_zendesk_records,
     convert=_zendesk,
-    matches=lambda head: "author_id" in head.inner.get("comments", ()) or "comments" in head.inner.get("tickets", ()),
+    matches=signs("comments/author_id", "tickets/comments"),
 )

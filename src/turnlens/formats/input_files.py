@@ -12,9 +12,8 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import Any, TextIO, TypeGuard
 from turnlens._utils.files import is_standard
 from turnlens.errors import ConversationError
 from turnlens.formats import FORMATS
-from turnlens.formats.folders import is_archive, unpack, with_channels
+from turnlens.formats.folders import is_archive, temporary_folder, unpack, with_channels
 from turnlens.formats.format import Format, Head
 from turnlens.formats.source_file import ENDINGS, Source
 from turnlens.formats.text_encoding import utf16_of
@@ -173,15 +172,21 @@ def sidecars_in(folder: Path) -> list[Path]:
 
 def without_sidecars(files: list[Path]) -> list[Path]:
     """Leave out the well-known sidecar files of conversations, unless there is nothing else."""
-    kept = []
-    for file in files:
-        content = _sidecar_content(file)
-        if content is None:
-            kept.append(file)
-        else:
-            logging.getLogger("turnlens").info("passed over %s: %s; name the file itself to read it", file, content)
+    contents = ((file, _sidecar_content(file)) for file in files)
+    advice = "name the file itself to read it"
     # files of other origins may have these names too: alone in a folder, they are what was meant
-    return kept or files
+    return _kept((file, f"{content}; {advice}" if content is not None else "") for file, content in contents) or files
+
+
+def _kept(files: Iterable[tuple[Path, str]]) -> list[Path]:
+    """The files without those that have a reason to be passed over, which is logged."""
+    kept = []
+    for file, reason in files:
+        if reason:
+            logging.getLogger("turnlens").info("passed over %s: %s", file, reason)
+        else:
+            kept.append(file)
+    return kept
 
 
 def _is_store(folder: Path) -> bool:
@@ -191,14 +196,9 @@ def _is_store(folder: Path) -> bool:
 def _without_written(files: list[Path], folder: Path) -> list[Path]:
     """Leave out files inside models, unfinished runs and stores of turnlens, anywhere below a folder."""
     written = {f.parent for f in files if f.name in _MODEL_FILES or (f.name == _STORE_FILE and _is_store(f.parent))}
-    kept = []
-    for file in files:
-        inside = [parent for parent in file.parents if parent.is_relative_to(folder)]
-        if written.isdisjoint(inside):
-            kept.append(file)
-        else:
-            logging.getLogger("turnlens").info("passed over %s: part of a model, an unfinished run or a store", file)
-    return kept
+    inside = ((file, [parent for parent in file.parents if parent.is_relative_to(folder)]) for file in files)
+    reason = "part of a model, an unfinished run or a store"
+    return _kept((file, "" if written.isdisjoint(parents) else reason) for file, parents in inside)
 
 
 def _sidecar_content(file: Path) -> str | None:
@@ -230,17 +230,12 @@ def standard_input() -> Path:
 
 def is_spooled(path: Path) -> bool:
     """Return whether a file holds the standard input."""
-    return path.parent == Path(_folder().name)
-
-
-@cache
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="turnlens-")  # of this user only, and removed at exit
+    return path.parent == Path(temporary_folder("standard input").name)
 
 
 @cache
 def _spooled(stream: TextIO) -> Path:
-    folder = Path(_folder().name)
+    folder = Path(temporary_folder("standard input").name)
     path = folder / "incoming"
     with path.open("wb") as file:
         shutil.copyfileobj(stream.buffer, file)

@@ -221,10 +221,8 @@ def _text(mail: EmailMessage) -> tuple[str, list[str]]:
     others = [part for part in mail.walk() if part.get_filename()]
     files = [f"file: {part.get_filename()}" for part in others]
     if body is None:  # nothing but files, or parts that are announced and not there
-        payload = mail.get_payload()
-        return (
-            payload.strip() if mail.get_content_maintype() == "multipart" and isinstance(payload, str) else ""
-        ), files
+        payload = mail.get_payload() if mail.get_content_maintype() == "multipart" else ""
+        return payload.strip() if isinstance(payload, str) else "", files
     content = _decoded(cast(EmailMessage, body))
     return (html_text(content)[0] if body.get_content_subtype() == "html" else content.strip()), files
 

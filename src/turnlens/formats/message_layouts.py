@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from turnlens.formats.bad_input import BadRow
+from turnlens.formats.columns import first_of
 
 # The names under which a part, or an object in it, has a name or an address; never the data itself.
 _REFERENCES = ("file_name", "filename", "name", "title", "url", "image_url", "file_id", "path", "asset_pointer", "id")
@@ -31,6 +32,7 @@ _THOUGHT_ALOUD = re.compile(
 )
 # type of a part -> label
 _JOINED = {"refusal": "refusal", "thinking": "thinking", "reasoning": "thinking", "think": "thinking"}
+_CALL_OR_RESULT = ("tool-call", "tool-result")
 _WITHOUT_CONTENT = ("step-start", "token_budget", "flag", "redacted_thinking")
 _ROLES = {"human": "user", "gpt": "assistant", "ai": "assistant", "AIMessageChunk": "assistant", "function": "tool"}
 _LANGCHAIN = {"human", "ai", "system", "tool", "function", "chat", "AIMessageChunk"}
@@ -227,12 +229,9 @@ def _add_label(part: dict[str, Any], labels: dict[str, Any]) -> None:
     inner = part.get("toolInvocation") if kind == "tool-invocation" else part.get("tool_call")
     part = {**part, **inner} if isinstance(inner, dict) else part
     if kind in _JOINED:
-        joined = next((part[name] for name in (_JOINED[kind], kind, "text", "content") if part.get(name)), "")
+        joined = first_of(part, (_JOINED[kind], kind, "text", "content"), "")
         labels.setdefault(_JOINED[kind], []).append(str(joined))
-    elif "toolCallId" in part and kind not in (
-        "tool-call",
-        "tool-result",
-    ):  # Vercel: a call, and its result if there is one
+    elif "toolCallId" in part and kind not in _CALL_OR_RESULT:  # Vercel: a call, and its result if there is one
         call = {"id": part["toolCallId"], "name": part.get("toolName", kind.removeprefix("tool-"))}
         labels.setdefault("tool_calls", []).append({**call, "input": part.get("input", part.get("args"))})
         content = next((part[name] for name in ("output", "result", "errorText") if part.get(name) is not None), None)
@@ -257,14 +256,10 @@ def _add_label(part: dict[str, Any], labels: dict[str, Any]) -> None:
 
 
 def _tool_result(part: dict[str, Any]) -> dict[str, Any]:
-    content = next((part[name] for name in ("content", "output", "response", "result") if part.get(name)), None)
+    content = first_of(part, ("content", "output", "response", "result"))
     result = {name: part[name] for name in ("tool_use_id", "call_id", "is_error") if part.get(name)}
-    call = (
-        part.get("toolCallId")
-        or part.get("toolUseId")
-        or (part.get("id") if part["type"][-9:] == "_response" else None)
-    )
-    result |= {"call_id": call} if call else {}
+    ids = ("toolCallId", "toolUseId", *(["id"] if part["type"].endswith("_response") else []))
+    result |= {"call_id": call} if (call := first_of(part, ids)) else {}
     if isinstance(content, list):
         with suppress(BadRow):
             text, labels = text_and_labels(content)

@@ -175,21 +175,24 @@ def spoken_time(value: Any) -> dict[str, Any]:
     >>> spoken_time("00:01:05"), spoken_time("2024-05-31 10:00"), spoken_time(None)
     ({'start': 65.0}, {'time': '2024-05-31T10:00:00'}, {})
     """
-    if value is None or value == "":
-        return {}
-    try:
-        return moment(value, "", 0, DateOrder()).labels or {"time": value}
-    except BadRow:
-        return {"time": value}
+    time = lone_moment(value)
+    labels = time.labels if time is not None else {}
+    return {} if value is None or value == "" else labels or {"time": value}
 
 
 def time_and_order(value: Any) -> tuple[str | None, float]:
     """A time in ISO 8601, and the number that orders it; None and 0 for what is no time."""
+    time = lone_moment(value) if value else None
+    if time is None or "time" not in time.labels:
+        return None, 0.0
+    return time.labels["time"], moment(time.labels["time"], "", 0, DateOrder()).order
+
+
+def lone_moment(value: Any, column: str = "") -> Moment | None:
+    """The `Moment` of a value without a file around it; None for what is neither a number nor a time."""
     with suppress(BadRow):
-        time = moment(value, "", 0, DateOrder()) if value else None
-        if time is not None and "time" in time.labels:
-            return time.labels["time"], moment(time.labels["time"], "", 0, DateOrder()).order
-    return None, 0.0
+        return moment(value, column, 0, DateOrder())
+    return None
 
 
 def _other_notation(value: str, column: str, number: int, dates: DateOrder) -> datetime:

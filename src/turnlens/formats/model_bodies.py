@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from turnlens.formats.bad_input import BadRow
-from turnlens.formats.columns import value_at
+from turnlens.formats.columns import first_of, value_at
 from turnlens.formats.message_layouts import add_labels, instructions_apart, parsed, plain_message, text_and_labels
 from turnlens.formats.message_times import time_and_order
 
@@ -61,7 +61,8 @@ def response_message(response: Any) -> dict[str, Any] | None:
     """The message of a response that came at once; None where it has none, as after an error."""
     response = parsed(response)
     if isinstance(response, list):  # of messages, or of LangChain's generations
-        response = {"generations": response} if response and isinstance(response[0], list) else _last(response)
+        is_nested = bool(response) and isinstance(response[0], list)
+        response = {"generations": response} if is_nested else next(reversed(response), None)
     if isinstance(response, str):
         return {"role": "assistant", "content": response} if response else None
     if not isinstance(response, dict):
@@ -92,7 +93,7 @@ def response_message(response: Any) -> dict[str, Any] | None:
 def _content_of(response: dict[str, Any]) -> Any:
     """The content of an output of unknown layout; the message of an error is none."""
     names = _ANSWERS if response.get("error") else (*_ANSWERS, "message")
-    inner = next((response[name] for name in names if response.get(name)), None)
+    inner = first_of(response, names)
     is_only = len(response) == 1 and "error" not in response
     return next(iter(response.values())) if inner is None and is_only else inner
 
@@ -132,24 +133,15 @@ def _messages_in(value: dict[str, Any]) -> list[dict[str, Any]] | None:
             question = next((value[n] for n in _ASKED if isinstance(value.get(n), str)), None)
             asks_apart = name == "chat_history" and question
             return [*messages, {"role": "user", "content": question}] if asks_apart else messages
-    text = next((value[name] for name in _ASKED if value.get(name)), None)
+    text = first_of(value, _ASKED)
     if text is None and len(value) == 1:
         text = next(iter(value.values()))
     return _messages_of(parsed(text)) if text is not value else None
 
 
 def _is_message(value: dict[str, Any]) -> bool:
-    keys = value.keys()
-    return (
-        bool(keys & {"role", "lc", "message.role", "parts"})
-        or isinstance(value.get("message"), dict)
-        or {"type", "data"} <= keys
-        or {"type", "content"} <= keys
-    )
-
-
-def _last(items: list[Any]) -> Any:
-    return items[-1] if items else None
+    is_plain = bool(value.keys() & {"role", "lc", "message.role", "parts"}) or isinstance(value.get("message"), dict)
+    return is_plain or {"type", "data"} <= value.keys() or {"type", "content"} <= value.keys()
 
 
 def _joined(items: list[dict[str, Any]], answer: list[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
@@ -186,7 +178,7 @@ def _message(item: dict[str, Any]) -> dict[str, Any]:
         text = text_and_labels([text])[0]
     message = {"role": role, "content": str(text or "")}
     add_labels(message, {name: plain.get(name) for name in KEPT[2:]})
-    time, _ = time_and_order(next((plain[name] for name in _TIMES if plain.get(name)), None))
+    time, _ = time_and_order(first_of(plain, _TIMES))
     add_labels(message, {"time": time})
     return message
 

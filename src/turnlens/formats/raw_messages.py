@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext, suppress
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeGuard
 
@@ -29,12 +30,12 @@ class RawMessage(NamedTuple):
 
     @classmethod
     def of(
-        cls, record: dict[str, Any], columns: Columns, number: int, others: Iterable[str | None] = ()
+        cls, record: dict[str, Any], columns: Columns, number: int, dates: DateOrder, others: Iterable[str | None] = ()
     ) -> list[RawMessage]:
         """The message of a record, and its answer if there is one; ``others`` are columns that are no labels either.
 
         Raises:
-            BadRow: It has no speaker, or its text is none.
+            BadRow: It has no speaker, its text is none, or its time has day and month the other way round than before.
         """
         time = joined_time(value_at(record, name) for name in columns.times)
         used = (*columns.of_message, *filter(None, others), *columns.ignore)
@@ -49,6 +50,8 @@ class RawMessage(NamedTuple):
             if not (said.text is None or isinstance(said.text, str) or are_parts(said.text)):
                 actual = json.dumps(said.text, default=str)[:60]
                 raise BadRow(f"expected text in the column {columns.text!r}, found {actual}", number)
+        with suppress(BadRow) if columns.time_is_guessed else nullcontext():
+            dates.see(time)
         return messages
 
 

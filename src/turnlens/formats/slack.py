@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from turnlens.errors import ConversationError
 from turnlens.formats.bad_input import BadRow, parse_record
 from turnlens.formats.folders import files_of, members_files
-from turnlens.formats.format import Format, Head
+from turnlens.formats.format import Format, signs
 from turnlens.formats.message_times import iso_time
 from turnlens.formats.source_file import Source
 
@@ -147,16 +147,11 @@ def _plain_text(text: str, names: dict[str, str]) -> str:
     return html.unescape(_REFERENCE.sub(shown, text))
 
 
-def matches(head: Head) -> bool:
-    """Match messages with a time in Slack's own notation, ``ts``, and somebody's id."""
-    return {"type", "ts"} <= head.keys and bool({"user", "bot_id", "username", "subtype"} & head.keys)
-
-
 FORMAT = Format(
     name="slack",
     description="a Slack export: its folder, one of a channel, or a file of a day",
     layout='a folder for every channel with files of messages by day: [{"type", "ts", "user", "text"}, …]',
     records=records,
     convert=convert,
-    matches=matches,
+    matches=signs("type ts user|bot_id|username|subtype"),  # a time in Slack's own notation, and somebody's id
 )

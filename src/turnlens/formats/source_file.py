@@ -207,12 +207,10 @@ class Source:
                     if cells:
                         yield lines_before + 1, cells
                     lines_before = first + reader.line_num
-            except TooLargeError as error:
-                raise ConversationError(self.place(lines_before + 1), str(error)) from None
-            except csv.Error as error:
-                if "field limit" in str(error):
-                    raise ConversationError(self.place(lines_before + 1), str(TooLargeError("a cell"))) from None
+            except (TooLargeError, csv.Error) as error:
                 problem = f"malformed table, most likely a quote that is never closed or not doubled ({error})"
+                large = TooLargeError("a cell") if "field limit" in str(error) else error
+                problem = str(large) if isinstance(large, TooLargeError) else problem
                 raise ConversationError(self.place(lines_before + 1), problem) from None
 
     def rows(self) -> Iterator[tuple[int, dict[str, str] | BadRow]]:
@@ -291,10 +289,9 @@ class Source:
             with self.open_json() as text:
                 for number, value in enumerate(read(JsonText(text)), start=1):
                     yield number, value
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise ConversationError(self.place(number + 1), f"malformed JSON ({error}); repair the file") from None
-        except TooLargeError as error:
-            raise ConversationError(self.place(number + 1), str(error)) from None
+        except (json.JSONDecodeError, RecursionError, TooLargeError) as error:
+            problem = str(error) if isinstance(error, TooLargeError) else f"malformed JSON ({error}); repair the file"
+            raise ConversationError(self.place(number + 1), problem) from None
 
 
 def _named(header: list[str], row: list[str]) -> dict[str, str] | BadRow:

@@ -31,7 +31,7 @@ from turnlens.formats.call_sessions import (
 )
 from turnlens.formats.calls import convert
 from turnlens.formats.column_names import plain_name
-from turnlens.formats.columns import value_at
+from turnlens.formats.columns import first_of, value_at
 from turnlens.formats.format import Format, Head
 from turnlens.formats.message_layouts import parsed
 from turnlens.formats.message_times import time_and_order
@@ -85,9 +85,8 @@ def _spans(record: dict[str, Any]) -> Iterator[tuple[Span, str]]:
         if isinstance(child, dict):
             child = {plain_name(name): value for name, value in child.items()}
             parent = CONVENTIONS[convention]["parent"][0]
-            yield from (
-                (span, convention) for span, _ in _spans({**trace, **child, parent: child.get(parent) or plain["id"]})
-            )
+            for span, _ in _spans({**trace, **child, parent: child.get(parent) or plain["id"]}):
+                yield span, convention
 
 
 def _unquoted(value: Any) -> Any:
@@ -172,7 +171,7 @@ def _documents(retrieved: Any) -> list[str]:
     for document in retrieved if isinstance(retrieved, list) else ():
         inner = document.get("document", document) if isinstance(document, dict) else document
         names = ("document.content", "page_content", "content", "text")
-        text = next((inner[name] for name in names if inner.get(name)), None) if isinstance(inner, dict) else inner
+        text = first_of(inner, names) if isinstance(inner, dict) else inner
         texts += [text] if isinstance(text, str) else []
     return texts
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from turnlens.errors import ConversationError
 from turnlens.formats.bad_input import BadRow, TooLargeError, line_limit, parse_record
-from turnlens.formats.format import Format, Head
+from turnlens.formats.format import Format, Head, signs
 from turnlens.formats.source_file import Source
 from turnlens.formats.transcript import speakers, spoken_by
 
@@ -63,13 +63,6 @@ def _segment(segment: dict[str, Any], units: int) -> dict[str, Any]:
         "content": segment["text"].strip(),
         **{name: float(time) / units for name, time in times.items() if isinstance(time, int | float)},
     }
-
-
-def _is_whisper(head: Head) -> bool:
-    """Segments of a text with a start; those of Taskmaster have a conversation's id beside them."""
-    has_segments = {"start", "text"} <= head.inner.get("segments", frozenset())
-    is_cpp = {"offsets", "text"} <= head.inner.get("transcription", frozenset())
-    return (has_segments or is_cpp) and "conversation_id" not in head.keys
 
 
 def _captions(source: Source) -> Iterator[tuple[int, list[Any]]]:
@@ -153,12 +146,14 @@ def _is_subtitles(head: Head) -> bool:
     return len(head.lines) > 1 and head.line.strip().isdecimal() and bool(_TIMING.match(head.lines[1]))
 
 
+_has_segments = signs("segments/start segments/text", "transcription/offsets transcription/text")
 WHISPER = Format(
     name="whisper",
     description="transcribed speech with or without speakers (Whisper, WhisperX, whisper.cpp; JSON)",
     layout='{"segments": [{"start", "end", "text", "speaker"}, …]}, or "transcription" of such',
     convert=_whisper,
-    matches=_is_whisper,
+    # the segments of Taskmaster have a conversation's id beside them
+    matches=lambda head: _has_segments(head) and not head.has("conversation_id"),
 )
 SUBTITLES = Format(
     name="subtitles",

@@ -24,7 +24,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, nullcontext, suppress
+from contextlib import closing
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import groupby
@@ -129,9 +129,7 @@ def _messages(
         conversation = value_at(row, columns.conversation)
     if conversation is None or conversation == "":
         raise BadRow(f"no conversation id in the column {columns.conversation!r}")
-    messages = RawMessage.of(row, columns, number, (columns.conversation,))
-    with suppress(BadRow) if columns.time_is_guessed else nullcontext():
-        dates.see(messages[0].time)
+    messages = RawMessage.of(row, columns, number, dates, (columns.conversation,))
     if columns.conversation is None:
         return conversation, messages
     if isinstance(conversation, float) and conversation.is_integer():  # as data frames keep numbers if one is missing
@@ -229,10 +227,7 @@ def _nested(raw: Any, source: Source, chosen: Columns) -> dict[str, Any]:
         columns = find_columns(names, chosen, whole_conversations=True, example=messages[0])
     except ValueError as problem:
         raise BadRow(str(problem)) from None
-    rows = [row for message in messages for row in RawMessage.of(message, columns, 0)]
-    for row in rows:
-        with suppress(BadRow) if columns.time_is_guessed else nullcontext():
-            dates.see(row.time)
+    rows = [row for message in messages for row in RawMessage.of(message, columns, 0, dates)]
     used = [path for path in (chosen.conversation, chosen.messages, *chosen.ignore) if path]
     labels = named_labels(without(record, used), ("id", "messages"))
     identifier = value_at(record, chosen.conversation) if chosen.conversation else record.get("id")

@@ -42,9 +42,6 @@ class Merged(NamedTuple):
     across: set[int]
 
 
-_NOTHING_MERGED = Merged({}, set())
-
-
 def excel_cells(file: BinaryIO, place: str, budget: Budget) -> Iterator[tuple[int, list[str]]]:
     """The rows of the sheet with their numbers, the header first; the others are as long as it is.
 
@@ -58,13 +55,9 @@ def excel_cells(file: BinaryIO, place: str, budget: Budget) -> Iterator[tuple[in
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of formatting that the library does not know
             workbook = load_workbook(file, read_only=True, data_only=True, keep_links=False)
-        sheets = [sheet for sheet in workbook.worksheets if sheet.sheet_state == "visible"]
-        joined = [merged.get(worksheet_part(sheet), _NOTHING_MERGED) for sheet in sheets]
-        filled = [
-            (sheet.title, rows)
-            for sheet, cells in zip(sheets, joined)
-            if (rows := _rows(sheet, cells, budget)) is not None
-        ]
+        visible = [sheet for sheet in workbook.worksheets if sheet.sheet_state == "visible"]
+        sheets = [(s.title, _rows(s, merged.get(worksheet_part(s), Merged({}, set())), budget)) for s in visible]
+        filled = [(title, rows) for title, rows in sheets if rows is not None]
         if len(filled) > 1:
             further = ", ".join(repr(title) for title, _ in filled[1:])
             warn(place, f"read the sheet {filled[0][0]!r}; not read: {further}, save them as separate files")
