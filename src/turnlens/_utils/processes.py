@@ -1,14 +1,16 @@
-"""One process among several: unfinished runs that can be continued, and memory returned to the system."""
+"""One process among several: its signals, unfinished runs that can be continued, and memory returned to the system."""
 
 from __future__ import annotations
 
 import ctypes
 import json
 import os
-from collections.abc import Iterator
+import signal
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from turnlens._utils.files import discard, only_writer, put_in_order, write_text
@@ -17,6 +19,19 @@ if TYPE_CHECKING:
     from accelerate import PartialState
 
 _RECORD = "run.json"
+
+
+@contextmanager
+def on_signals(call: Callable[[int, FrameType | None], None], *numbers: int) -> Iterator[None]:
+    """Inside the block, these signals make a call, unless this is not the main thread, which alone receives signals."""
+    previous = {}
+    with suppress(ValueError):
+        previous = {number: signal.signal(number, call) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
 class _Alone:

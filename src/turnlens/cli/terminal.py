@@ -8,8 +8,7 @@ import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import FrameType
 from typing import Annotated, Any, NoReturn, cast
@@ -19,6 +18,7 @@ from typer.core import TyperGroup
 from typer.models import CommandFunctionType
 from typing_extensions import override
 
+from turnlens._utils.processes import on_signals
 from turnlens._utils.progress import error_console, note, set_quiet
 from turnlens._utils.registries import TRAINING, needs
 from turnlens._utils.text_values import printable
@@ -37,7 +37,7 @@ class Commands(TyperGroup):
     @override
     def invoke(self, ctx: Any) -> Any:
         try:
-            with exit_on_sigterm():
+            with on_signals(_exit, signal.SIGTERM):
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             self._stop(ctx, signal.SIGINT)
@@ -73,21 +73,8 @@ class Commands(TyperGroup):
         return command is not None and any(option.name == name for option in command.params)
 
 
-@contextmanager
-def exit_on_sigterm() -> Iterator[None]:
-    """Inside the block, SIGTERM unwinds the stack, so that half-written files are removed."""
-    try:
-        previous = signal.signal(signal.SIGTERM, _exit)
-    except ValueError:  # not in the main thread, which alone receives signals
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)
-
-
 def _exit(number: int, frame: FrameType | None) -> None:
+    """Unwind the stack, so that half-written files are removed."""
     raise SystemExit(TERMINATED)
 
 

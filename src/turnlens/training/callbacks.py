@@ -20,7 +20,7 @@ from typing_extensions import override
 
 from turnlens._compat import restore_unlogged_loss, unlogged_loss
 from turnlens._utils.files import atomic_path
-from turnlens._utils.processes import give_back_memory
+from turnlens._utils.processes import give_back_memory, on_signals
 from turnlens._utils.progress import note, progress_bar, shows_progress
 from turnlens.training.run import save_loss
 
@@ -42,16 +42,8 @@ class GracefulStop(TrainerCallback):
             KeyboardInterrupt: Ctrl-C was pressed.
             SystemExit: SIGTERM was received, which clusters send before they kill a process.
         """
-        try:
-            previous = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
-        except ValueError:  # not in the main thread: Python delivers signals elsewhere
+        with on_signals(self._stop, signal.SIGINT, signal.SIGTERM):
             yield
-            return
-        try:
-            yield
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
         self._raise(self._signal)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
