@@ -137,6 +137,14 @@ def parse_value(raw: Any) -> Any:
         raise BadRow("a number of thousands of digits; write it as text") from None
 
 
+def value_or_problem(raw: Any) -> Any:
+    """The value that `parse_value` gives, or the `BadRow` that it raises."""
+    try:
+        return parse_value(raw)
+    except BadRow as problem:
+        return problem
+
+
 def parse_record(raw: Any) -> dict[str, Any]:
     """A record of `Source.records` as a dict.
 

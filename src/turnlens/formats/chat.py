@@ -26,14 +26,14 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any
 
-from turnlens.formats.bad_input import BadRow, parse_record, parse_value
+from turnlens.formats.bad_input import BadRow, parse_record, parse_value, value_or_problem
 from turnlens.formats.call_sessions import message_key
 from turnlens.formats.columns import conversation_field, joined_time, time_fields
 from turnlens.formats.conversation_snapshots import last_snapshots
 from turnlens.formats.file_head import object_head
 from turnlens.formats.format import Format, Head
 from turnlens.formats.message_layouts import INSTEAD_OF_TEXT, parsed, plain_message, with_system
-from turnlens.formats.message_times import DateOrder, moment
+from turnlens.formats.message_times import DateOrder, lone_moment
 from turnlens.formats.model_bodies import response_message
 from turnlens.formats.source_file import Source
 
@@ -121,9 +121,8 @@ def _timed(messages: list[Any]) -> Iterator[Any]:
         with suppress(BadRow):
             dates.see(time)
     for message, names, time in zip(messages, fields, times):
-        labels: dict[str, Any] = {}
-        with suppress(BadRow):
-            labels = moment(time, "+".join(names), 0, dates).labels if names else {}
+        found = lone_moment(time, "+".join(names), dates) if names else None
+        labels = found.labels if found is not None else {}
         yield {**{name: value for name, value in message.items() if name not in names}, **labels} if labels else message
 
 
@@ -136,10 +135,7 @@ def _is_message(keys: frozenset[str]) -> bool:
 
 
 def _is_lone_message(raw: Any) -> bool:
-    try:
-        value = parse_value(raw)
-    except BadRow:
-        return False
+    value = value_or_problem(raw)
     return isinstance(value, dict) and _are_only_a_messages(frozenset(value))
 
 

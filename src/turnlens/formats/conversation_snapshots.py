@@ -8,30 +8,22 @@ that other one; edited and unlike histories stay apart.
 from __future__ import annotations
 
 import json
-import sqlite3
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
-from itertools import chain, groupby, islice
+from contextlib import suppress
+from itertools import chain, islice
 from operator import itemgetter
 from typing import Any
 
 from turnlens.errors import ConversationError
-from turnlens.formats.bad_input import OTHER_LAYOUT, BadRow, parse_value
+from turnlens.formats.bad_input import OTHER_LAYOUT, parse_value, value_or_problem
 from turnlens.formats.call_sessions import beginnings
 from turnlens.formats.columns import conversation_field
+from turnlens.formats.waiting_rows import groups_of, waiting_rows
 
 Row = dict[str, Any]
 _LOOKED_AT = 1000
 _BYTES_LOOKED_AT = 1 << 26
-_ONCE = """
-select number, row from rows
-where conversation in (select conversation from rows group by conversation having count(*) = 1) order by number
-"""
-_REPEATED = """
-with many as (select conversation, min(number) as first from rows group by conversation having count(*) > 1)
-select conversation, number, row from many join rows using (conversation) order by first, number
-"""
 
 
 def last_snapshots(
@@ -46,10 +38,9 @@ def last_snapshots(
         convert: From a row to one with plain messages, by which rows are compared.
         answers: The labels that hold the answer to the messages of their own row.
     """
-    with closing(sqlite3.connect("")) as database:  # "" is a temporary file that SQLite removes
-        database.execute("create table rows (conversation text, number integer, row blob)")
+    with waiting_rows() as database:
         damage: list[Exception] = []
-        parsed = ((number, raw, _parsed(raw)) for number, raw in _until_damage(rows, damage))
+        parsed = ((number, raw, value_or_problem(raw)) for number, raw in _until_damage(rows, damage))
         beginning, size = [], 0
         for item in islice(parsed, _LOOKED_AT):
             beginning.append(item)
@@ -65,10 +56,10 @@ def last_snapshots(
                 continue
             kept = raw if isinstance(raw, bytes) else json.dumps(row, default=str).encode()
             database.execute("insert into rows values (?, ?, ?)", (json.dumps(conversation, default=str), number, kept))
-        database.execute("create index by_conversation on rows (conversation)")
-        yield from database.execute(_ONCE)
-        for conversation, group in groupby(database.execute(_REPEATED), itemgetter(0)):
-            many = [(number, parse_value(row)) for _, number, row in group]
+        for _, once in groups_of(database, "count(*) = 1"):
+            yield from once
+        for conversation, group in groups_of(database, "count(*) > 1"):
+            many = [(number, parse_value(row)) for number, row in group]
             yield from _joined(many, conversation, convert, answers)
     for problem in damage:
         raise problem
@@ -80,13 +71,6 @@ def _until_damage(rows: Iterator[tuple[int, Any]], damage: list[Exception]) -> I
         yield from rows
     except (*OTHER_LAYOUT, ConversationError, EOFError, OSError, zlib.error) as problem:
         damage.append(problem)
-
-
-def _parsed(raw: Any) -> Any:
-    try:
-        return parse_value(raw)
-    except BadRow as problem:
-        return problem
 
 
 def _shared(row: Row, returns: bool) -> Any:

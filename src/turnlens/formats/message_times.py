@@ -188,10 +188,10 @@ def time_and_order(value: Any) -> tuple[str | None, float]:
     return time.labels["time"], moment(time.labels["time"], "", 0, DateOrder()).order
 
 
-def lone_moment(value: Any, column: str = "") -> Moment | None:
-    """The `Moment` of a value without a file around it; None for what is neither a number nor a time."""
+def lone_moment(value: Any, column: str = "", dates: DateOrder | None = None) -> Moment | None:
+    """The `Moment` of a value of which nothing depends; None for what is neither a number nor a time."""
     with suppress(BadRow):
-        return moment(value, column, 0, DateOrder())
+        return moment(value, column, 0, dates or DateOrder())
     return None
 
 

@@ -24,11 +24,8 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from functools import lru_cache, partial
-from itertools import groupby
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from turnlens.errors import ConversationError
@@ -42,6 +39,7 @@ from turnlens.formats.html_text import without_markup
 from turnlens.formats.message_times import DateOrder
 from turnlens.formats.raw_messages import RawMessage, message_rows, named_labels
 from turnlens.formats.source_file import Source
+from turnlens.formats.waiting_rows import groups_of, waiting_rows
 
 _HEADED = (".csv", ".tsv", ".parquet", ".xlsx")
 _YES, _NO = frozenset(("true", "1", "yes")), frozenset(("false", "0", "no"))
@@ -71,8 +69,7 @@ class Group(NamedTuple):
 def records(source: Source, chosen: Columns = NO_COLUMNS) -> Iterator[tuple[int, Group | BadRow]]:
     """Conversations gathered from rows that may be scattered through the file, after the rows that are bad."""
     columns, dates, rounded = None, DateOrder(), None
-    with closing(sqlite3.connect("")) as database:  # "" is a temporary file that SQLite removes
-        database.execute("CREATE TABLE rows (conversation TEXT, number INTEGER, row TEXT)")
+    with waiting_rows() as database:
         for number, raw in any_records(source):
             source.tick()
             source.budget.spend(RECORD, "the number of rows")
@@ -139,12 +136,8 @@ def _messages(
 
 def _groups(database: sqlite3.Connection) -> Iterator[tuple[str | int, list[RawMessage]]]:
     """The rows of each conversation, conversations in the order of their first rows."""
-    query = (
-        "SELECT MIN(number) OVER (PARTITION BY conversation) AS first, conversation, number, row "
-        "FROM rows ORDER BY first, number, rowid"
-    )
-    for (_, conversation), rows in groupby(database.execute(query), key=itemgetter(0, 1)):
-        yield json.loads(conversation), [RawMessage(number, *json.loads(row)) for *_, number, row in rows]
+    for conversation, rows in groups_of(database):
+        yield json.loads(conversation), [RawMessage(number, *json.loads(row)) for number, row in rows]
 
 
 def _changing(rows: list[RawMessage]) -> set[str]:
