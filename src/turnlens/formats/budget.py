@@ -33,21 +33,15 @@ class Budget:
 
     Args:
         size: The bytes of everything that is read, as it lies on the disk; None for what is in memory already.
+        units: The units, whatever the size; without both, there is no limit.
 
     Examples:
         >>> Budget(1000).spend(50_000, "the rows")
     """
 
-    def __init__(self, size: int | None) -> None:
-        self._left: int | None = None if size is None else _LIMITS * line_limit() + _OF_A_BYTE * size
+    def __init__(self, size: int | None, units: int | None = None) -> None:
+        self._left = units if size is None else _LIMITS * line_limit() + _OF_A_BYTE * size
         self._exceeded_by = ""
-
-    @classmethod
-    def of(cls, units: int) -> Budget:
-        """A budget of so many units."""
-        budget = cls(None)
-        budget._left = units
-        return budget
 
     def spend(self, units: int, subject: str) -> None:
         """Take units away.

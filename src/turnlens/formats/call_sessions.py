@@ -264,6 +264,18 @@ def start_of_new(path: list[str], messages: Messages, keys: list[str], known: Co
     return shared if goes_on else None
 
 
+def leading_to_last(calls: list[Call]) -> list[Call]:
+    """The last call, and those before it of which each is gone on from by the next."""
+    chosen = [calls[-1]]
+    keys = replay_keys(chosen[0]["messages"])
+    for call in reversed(calls[:-1]):
+        own = replay_keys(call["messages"])
+        start = start_of_new(own, chosen[0]["messages"], keys)
+        if start is not None and (start < len(keys) or own == keys):
+            chosen, keys = [call, *chosen], own
+    return chosen
+
+
 def _shared(path: list[str], keys: list[str]) -> int:
     """The number of messages with which both begin."""
     return next((n for n, (old, new) in enumerate(zip(path, keys)) if old != new), min(len(path), len(keys)))

@@ -1,16 +1,18 @@
-"""Guesses of a column's meaning by its name and values: a score above 0 means that it may fit."""
+"""Guesses of columns by their names and values: a score above 0 means that one may fit. The best are candidates."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import pairwise
 from statistics import mean
 from typing import Any
 
 from turnlens._utils.text_values import are_durations, minutes_of
 from turnlens.formats.column_names import plain_name, tells_how_long, words_of
+from turnlens.formats.columns import Columns
 from turnlens.formats.message_times import lone_moment
 
 # Words in the names of columns, by what these mean.
@@ -30,6 +32,8 @@ _HINTS = {
     "messages": "messages comments turns utterances replies entries events posts transcript conversation dialogue log",
 }
 _SAMPLE = 50  # values that show whether a column holds times
+_TEXTS_TRIED = 3  # of one table or list
+_CLEARLY = 1  # by how much a score is higher than the next one where there is no doubt
 Fields = dict[str, list[Any]]
 
 
@@ -137,6 +141,58 @@ def id_score(name: str, values: list[Any]) -> float:
     if not values or len(set(map(str, values))) < len(values) or _longest(values) > 80:
         return 0
     return 2 * hinted(name, "id") + hinted(name, "conversation") - name.count(".") / 2
+
+
+def is_sure(columns: Columns, fields: Fields) -> bool:
+    """Return whether columns of a table are named after what they hold, and fit clearly better than all others."""
+    ids = fields.get(columns.conversation or "", [])
+    scores: dict[str, Callable[[str, list[Any]], float]] = {
+        "conversation": conversation_score,
+        "speaker": partial(speaker_score, ids=ids),
+        "text": text_score,
+    }
+    for meaning, score in scores.items():
+        name = getattr(columns, meaning)
+        if name not in fields or not hinted(name, meaning):
+            return False
+        best, *others = ranked(fields, score).items() or [(None, 0.0)]  # none may fit
+        if best[0] != name or (others and others[0][1] > best[1] - _CLEARLY):
+            return False
+    return True
+
+
+def candidates(fields: Fields, lists: dict[str, Fields]) -> Iterator[Columns]:
+    """Columns that may read the records, the likeliest first: of a list of messages in each, or of a table."""
+    places = []
+    for path, inner in [("", fields), *lists.items()]:
+        score = ranked({name: values for name, values in inner.items() if not is_json(values)}, text_score)
+        if score:
+            best = max(score.values()) + (3 + hinted(path, "messages") if path else 0)  # few other lists hold texts
+            places.append((best, path, inner, list(score)))
+    for _, path, inner, texts in sorted(places, key=lambda place: -place[0]):
+        id = next(iter(ranked(fields, id_score)), None)
+        answered = next((name for name in texts if hinted(name, "answered")), None)
+        asked = next((name for name in texts if hinted(name, "asked") and not hinted(name, "answered")), None)
+        pairs = [(asked, answered)] if asked and answered else []
+        for text, answer in [*pairs, *((text, None) for text in texts[:_TEXTS_TRIED])]:
+            rest = {name: values for name, values in inner.items() if name not in (text, answer)}
+            times = likeliest_time(rest)
+            time = "+".join(times) or None
+            rest = {name: values for name, values in rest.items() if name not in times}
+            session = None if path else next(iter(ranked(rest, conversation_score)), None)
+            ids = rest.pop(session or "", [])
+            repeats = len(set(map(str, ids))) < len(ids)
+            conversation = session if repeats else id
+            speaker = next(iter(ranked(rest, partial(speaker_score, ids=ids))), None)
+            if answer is not None:
+                yield Columns(conversation, None, text, time, path or None, answer)
+            elif speaker is not None and (path or repeats):
+                yield Columns(conversation, speaker, text, time, path or None)
+            is_session = session is not None and repeats and hinted(session, "conversation")
+            if answer is None and not path and not is_session:
+                if time and id is None and hinted(speaker or "", "speaker"):  # rows of a single chat
+                    yield Columns(None, speaker, text, time)
+                yield Columns(text=text, time=time)  # as in a survey, each row is a text of its own
 
 
 def lacks_header(rows: Iterable[Any]) -> bool:

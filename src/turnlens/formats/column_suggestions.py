@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from statistics import mean
@@ -15,17 +14,7 @@ from typing import Any
 
 from turnlens.errors import ConversationError
 from turnlens.formats.bad_input import BadRow, parse_record
-from turnlens.formats.column_guesses import (
-    Fields,
-    conversation_score,
-    hinted,
-    id_score,
-    is_json,
-    likeliest_time,
-    ranked,
-    speaker_score,
-    text_score,
-)
+from turnlens.formats.column_guesses import Fields, candidates, hinted, is_sure, ranked, text_score
 from turnlens.formats.columns import Columns
 from turnlens.formats.file_head import any_records
 from turnlens.formats.source_file import Source
@@ -34,14 +23,12 @@ from turnlens.formats.table import nested, table_of
 _RECORDS_LOOKED_AT = 300
 _MESSAGES_LOOKED_AT = 1000
 _MOST_FIELDS = 2000
-_TEXTS_TRIED = 3  # of one table or list
 _DEEPEST = 4
 _EXAMPLE_LENGTH = 60
 _LONG_TEXT = 3  # the score from which a column is certainly text: some forty letters, all different, or a good name
 _MOST_BAD_ROWS = 0.1
 _MOST_SPEAKERS = 10  # where they say fewer than three things each: such rows are texts of their own, as reviews are
 _MOST_MESSAGES = 50  # on average, where nothing says that a column holds conversations
-_CLEARLY = 1  # by how much a score is higher than the next one where there is no doubt
 Records = list[dict[str, Any]]
 
 
@@ -54,7 +41,7 @@ class Layout:
         columns: The ones that read it, as was tried; ``None`` if none read it well.
         first: The first conversation that they give.
         skips: They read all but a few rows, which are bad.
-        sure: The names of the columns say so, too, and no other column comes near; see `_is_sure`.
+        sure: The names of the columns say so, too, and no other column comes near; see `is_sure`.
         problem: If there are none: the problem of the likeliest.
     """
 
@@ -76,34 +63,16 @@ def describe_layout(source: Source) -> Layout:
     every = fields | {f"{path}[].{name}": values for path, inner in lists.items() for name, values in inner.items()}
     examples = {name: _example(values) for name, values in every.items()}
     problems = []
-    for columns in _candidates(fields, lists):
+    for columns in candidates(fields, lists):
         problem = _left_out(columns, every)
         if not problem:
             first, skips, problem = _tried(columns, records)
             if not problem:
-                return Layout(examples, columns, first, skips, not skips and _is_sure(columns, fields))
+                return Layout(examples, columns, first, skips, not skips and is_sure(columns, fields))
         problems.append(f"with --columns '{columns}', {problem}")
     if not problems and any(ranked(every, text_score)):
         problems = ["no column was found that says who speaks"]
     return Layout(examples, problem=problems[0] if problems else "")
-
-
-def _is_sure(columns: Columns, fields: Fields) -> bool:
-    """Return whether columns of a table are named after what they hold, and fit clearly better than all others."""
-    ids = fields.get(columns.conversation or "", [])
-    scores: dict[str, Callable[[str, list[Any]], float]] = {
-        "conversation": conversation_score,
-        "speaker": partial(speaker_score, ids=ids),
-        "text": text_score,
-    }
-    for meaning, score in scores.items():
-        name = getattr(columns, meaning)
-        if name not in fields or not hinted(name, meaning):
-            return False
-        best, *others = ranked(fields, score).items() or [(None, 0.0)]  # none may fit
-        if best[0] != name or (others and others[0][1] > best[1] - _CLEARLY):
-            return False
-    return True
 
 
 def _left_out(columns: Columns, every: Fields) -> str:
@@ -225,40 +194,6 @@ def _as_messages(value: Any) -> Records | None:
             return None
     is_list = isinstance(value, list) and bool(value) and all(isinstance(element, dict) for element in value)
     return value if is_list else None
-
-
-def _candidates(fields: Fields, lists: dict[str, Fields]) -> Iterator[Columns]:
-    """Columns that may read the records, the likeliest first: of a list of messages in each, or of a table."""
-    places = []
-    for path, inner in [("", fields), *lists.items()]:
-        score = ranked({name: values for name, values in inner.items() if not is_json(values)}, text_score)
-        if score:
-            best = max(score.values()) + (3 + hinted(path, "messages") if path else 0)  # few other lists hold texts
-            places.append((best, path, inner, list(score)))
-    for _, path, inner, texts in sorted(places, key=lambda place: -place[0]):
-        id = next(iter(ranked(fields, id_score)), None)
-        answered = next((name for name in texts if hinted(name, "answered")), None)
-        asked = next((name for name in texts if hinted(name, "asked") and not hinted(name, "answered")), None)
-        pairs = [(asked, answered)] if asked and answered else []
-        for text, answer in [*pairs, *((text, None) for text in texts[:_TEXTS_TRIED])]:
-            rest = {name: values for name, values in inner.items() if name not in (text, answer)}
-            times = likeliest_time(rest)
-            time = "+".join(times) or None
-            rest = {name: values for name, values in rest.items() if name not in times}
-            session = None if path else next(iter(ranked(rest, conversation_score)), None)
-            ids = rest.pop(session or "", [])
-            repeats = len(set(map(str, ids))) < len(ids)
-            conversation = session if repeats else id
-            speaker = next(iter(ranked(rest, partial(speaker_score, ids=ids))), None)
-            if answer is not None:
-                yield Columns(conversation, None, text, time, path or None, answer)
-            elif speaker is not None and (path or repeats):
-                yield Columns(conversation, speaker, text, time, path or None)
-            is_session = session is not None and repeats and hinted(session, "conversation")
-            if answer is None and not path and not is_session:
-                if time and id is None and hinted(speaker or "", "speaker"):  # rows of a single chat
-                    yield Columns(None, speaker, text, time)
-                yield Columns(text=text, time=time)  # as in a survey, each row is a text of its own
 
 
 def _example(values: list[Any]) -> str:

@@ -96,7 +96,7 @@ class Source:
 
     def limit(self, units: int) -> None:
         """Let reading take no more than these units of a budget."""
-        self._budget = Budget.of(units)
+        self._budget = Budget(None, units)
 
     @property
     def size(self) -> int:

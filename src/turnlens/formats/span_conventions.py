@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -90,7 +92,7 @@ CONVENTIONS = {
     for name, table in {"otel": _OTEL, "langfuse": _LANGFUSE, "langsmith": _LANGSMITH, "opik": _OPIK}.items()
 }
 # The meaning of a span's kind; any other is a step that holds others.
-KINDS = {
+_KINDS = {
     **dict.fromkeys(("llm", "generation", "chat", "text_completion", "completion", "generate_content"), "llm"),
     **dict.fromkeys(("ai.generate_text.do_generate", "ai.stream_text.do_stream"), "llm"),
     **dict.fromkeys(("tool", "execute_tool", "embedding", "embeddings", "evaluator", "guardrail", "reranker"), "apart"),
@@ -162,10 +164,38 @@ def with_lists(attributes: dict[str, Any]) -> dict[str, Any]:
     return plain | {name: _gathered(items) for name, items in lists.items()}
 
 
-def value_of(places: tuple[dict[str, Any], ...], names: tuple[str, ...]) -> Any:
+def values_of(record: dict[str, Any], convention: str) -> dict[str, Any]:
+    """The values of a span by their meanings, its kind as `_KINDS` has it, and its ``events`` and ``evaluations``."""
+    attributes = parsed(record.get("attributes"))
+    places = [with_lists(place) for place in (attributes, record, *_details(record)) if isinstance(place, dict)]
+    got = {meaning: _value_of(places, names) for meaning, names in CONVENTIONS[convention].items()}
+    if _is_json(record, attributes):
+        got |= {name: _unquoted(got[name]) for name in ("input", "output")}
+    got["parent"] = got["parent"][-1] if isinstance(got["parent"], list) else got["parent"]  # all above it
+    got |= {"events": _messages_in_events(record), "evaluations": _evaluations(record)}
+    is_call = got["kind"] is None and (got["events"] or got["model"])
+    kind = _KINDS.get(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(got["kind"] or "")).lower())
+    return got | {"kind": "llm" if is_call else kind}
+
+
+def _value_of(places: list[dict[str, Any]], names: tuple[str, ...]) -> Any:
     """The first value under these names that is not empty."""
     values = (parsed(value_at(place, name)) for name in names for place in places)
     return next((value for value in values if value not in (None, "", [])), None)
+
+
+def _unquoted(value: Any) -> Any:
+    """Decode a text that is written as JSON."""
+    with suppress(ValueError, RecursionError):
+        return parsed(json.loads(value)) if isinstance(value, str) and value[:1] == '"' else value
+    return value
+
+
+def _is_json(record: dict[str, Any], attributes: Any) -> bool:
+    """Return whether input and output are JSON inside texts: in Langfuse's page and table, and of functions."""
+    known = attributes if isinstance(attributes, dict) else {}
+    kinds = (known.get("input.mime_type"), known.get("output.mime_type"))
+    return isinstance(record.get("metadata"), str) or "traceloop.span.kind" in known or "application/json" in kinds
 
 
 def _gathered(flat: dict[str, Any]) -> Any:
@@ -181,7 +211,7 @@ def _gathered(flat: dict[str, Any]) -> Any:
     return {name: _gathered(inner) for name, inner in groups.items()}
 
 
-def messages_in_events(record: dict[str, Any]) -> list[tuple[bool, dict[str, Any]]]:
+def _messages_in_events(record: dict[str, Any]) -> list[tuple[bool, dict[str, Any]]]:
     """The messages in the events of a span, or in a record of a log that is one; each with whether it is the answer."""
     attributes = record.get("attributes")
     own = record.get("eventName") or record.get("event_name") or value_at(attributes, "event.name")
@@ -197,12 +227,12 @@ def _events(record: dict[str, Any]) -> list[dict[str, Any]]:
     return [{**event, "attributes": decoded(event.get("attributes"))} for event in events if isinstance(event, dict)]
 
 
-def details(record: dict[str, Any]) -> list[dict[str, Any]]:
+def _details(record: dict[str, Any]) -> list[dict[str, Any]]:
     """Attributes of a call that are in its event, where a span must stay small."""
     return [e["attributes"] for e in _events(record) if e.get("name") == "gen_ai.client.inference.operation.details"]
 
 
-def evaluations(record: dict[str, Any]) -> list[dict[str, Any]]:
+def _evaluations(record: dict[str, Any]) -> list[dict[str, Any]]:
     """Scores in the events of a span, as ``{"name", "value"}``."""
     results = [e["attributes"] for e in _events(record) if e.get("name") == "gen_ai.evaluation.result"]
     named = [{name.removeprefix("gen_ai.evaluation."): value for name, value in t.items()} for t in results if t]

@@ -13,22 +13,12 @@ https://docs.langchain.com/langsmith/run-data-format, https://www.comet.com/docs
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
 from turnlens.formats.bad_input import BadRow
-from turnlens.formats.call_sessions import (
-    Call,
-    conversations,
-    each_call,
-    exchange,
-    replay_keys,
-    score_labels,
-    start_of_new,
-)
+from turnlens.formats.call_sessions import Call, conversations, each_call, exchange, leading_to_last, score_labels
 from turnlens.formats.calls import convert
 from turnlens.formats.column_names import plain_name
 from turnlens.formats.columns import first_of, value_at
@@ -37,17 +27,7 @@ from turnlens.formats.message_layouts import parsed
 from turnlens.formats.message_times import time_and_order
 from turnlens.formats.model_bodies import request_messages, response_message
 from turnlens.formats.source_file import Source
-from turnlens.formats.span_conventions import (
-    CONVENTIONS,
-    KINDS,
-    convention_of,
-    decoded,
-    details,
-    evaluations,
-    messages_in_events,
-    value_of,
-    with_lists,
-)
+from turnlens.formats.span_conventions import CONVENTIONS, convention_of, decoded, values_of
 
 Span = dict[str, Any]
 _OTLP = ("resourceSpans", "resourceLogs", "resource_spans", "resource_logs")
@@ -89,20 +69,6 @@ def _spans(record: dict[str, Any]) -> Iterator[tuple[Span, str]]:
                 yield span, convention
 
 
-def _unquoted(value: Any) -> Any:
-    """Decode a text that is written as JSON."""
-    with suppress(ValueError, RecursionError):
-        return parsed(json.loads(value)) if isinstance(value, str) and value[:1] == '"' else value
-    return value
-
-
-def _is_json(record: Span, attributes: Any) -> bool:
-    """Return whether input and output are JSON inside texts: in Langfuse's page and table, and of functions."""
-    known = attributes if isinstance(attributes, dict) else {}
-    kinds = (known.get("input.mime_type"), known.get("output.mime_type"))
-    return isinstance(record.get("metadata"), str) or "traceloop.span.kind" in known or "application/json" in kinds
-
-
 def _of_otlp(record: dict[str, Any]) -> Iterator[Span]:
     for name in _OTLP:
         for resource in record.get(name) or ():
@@ -112,32 +78,20 @@ def _of_otlp(record: dict[str, Any]) -> Iterator[Span]:
 
 def _span(record: Span, convention: str) -> Call:
     """The parts of a span that are read, with all that the calls of a model have beside messages."""
-    names = CONVENTIONS[convention]
-    attributes = parsed(record.get("attributes"))
-    places = tuple(with_lists(place) for place in (attributes, record, *details(record)) if isinstance(place, dict))
-    got = {meaning: value_of(places, paths) for meaning, paths in names.items()}
-    if _is_json(record, attributes):
-        got |= {name: _unquoted(got[name]) for name in ("input", "output")}
-    got["parent"] = got["parent"][-1] if isinstance(got["parent"], list) else got["parent"]  # all above it
+    got = values_of(record, convention)
     start, order = time_and_order(_seconds(got["start"]))
     _, end = time_and_order(_seconds(got["end"]))
-    events = messages_in_events(record)
-    kind = KINDS.get(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(got["kind"] or "")).lower())
-    if got["kind"] is None and (events or got["model"]):
-        kind = "llm"
     latency = _number(got.get("latency"))
     return {
-        **{name: got.get(name) for name in ("span", "parent", "input", "output", "system", "model")},
+        **{name: got.get(name) for name in ("span", "parent", "input", "output", "system", "model", "kind", "events")},
         "trace": str(got["trace"] or got["span"]),
         "session": str(got["session"]) if got["session"] else None,
         "order": order,
         "time": start,
-        "kind": kind,
-        "events": events,
         "latency": max(end - order, 0.0) if end and order else latency,  # Langfuse's page writes milliseconds
         "error": _error(record, got),
-        "documents": _documents(got.get("documents") or got["output"]) if kind == "retriever" else [],
-        "labels": score_labels(parsed(got["scores"])) | score_labels(evaluations(record)),
+        "documents": _documents(got.get("documents") or got["output"]) if got["kind"] == "retriever" else [],
+        "labels": score_labels(parsed(got["scores"])) | score_labels(got["evaluations"]),
         **{name: _number(got[name]) for name in _NUMBERS},
     }
 
@@ -263,7 +217,7 @@ def _calls_of_answer(calls: list[Span], root: Span) -> list[Span]:
         return calls or [root]
     asked_as = question["content"].strip()
     ends = [n for n, call in enumerate(calls) if answered and call["messages"][-1]["content"].strip() == answered]
-    chosen = _leading_to_last(calls[: ends[-1] + 1]) if ends else []
+    chosen = leading_to_last(calls[: ends[-1] + 1]) if ends else []
     chosen = chosen or [call for call in calls if asked_as and (_question(call) or {}).get("content") == asked_as]
     for call in chosen:
         prompt = _question(call)
@@ -272,18 +226,6 @@ def _calls_of_answer(calls: list[Span], root: Span) -> list[Span]:
         elif asked_as and prompt is not None and asked_as in prompt["content"]:
             prompt["content"] = asked_as
     return chosen or [root]
-
-
-def _leading_to_last(calls: list[Span]) -> list[Span]:
-    """The last call, and those before it of which each is gone on from by the next."""
-    chosen = [calls[-1]]
-    keys = replay_keys(chosen[0]["messages"])
-    for call in reversed(calls[:-1]):
-        own = replay_keys(call["messages"])
-        start = start_of_new(own, chosen[0]["messages"], keys)
-        if start is not None and (start < len(keys) or own == keys):
-            chosen, keys = [call, *chosen], own
-    return chosen
 
 
 def _question(span: Span) -> dict[str, Any] | None:
