@@ -115,8 +115,9 @@ def write_arrow(rows: Iterable[dict[str, Any]], path: Path) -> None:
     # Labels that turned up late are missing from the earlier parts.
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, schema) as writer:
         for part in parts:
-            for table in _batches(part):
-                writer.write_table(_unified(schema, table))
+            with pa.memory_map(str(part)) as written, pa.ipc.open_stream(written) as reader:
+                for batch in reader:
+                    writer.write_table(_unified(schema, pa.Table.from_batches([batch])))
             part.unlink()
 
 
@@ -163,12 +164,6 @@ def _table(batch: list[dict[str, Any]]) -> Any:
 def _unified(schema: Any, table: Any) -> Any:
     """Return a table with the columns of ``schema`` first and its own new ones after them."""
     return pa.concat_tables([schema.empty_table(), table], promote_options="permissive").combine_chunks()
-
-
-def _batches(path: Path) -> Iterator[Any]:
-    with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as reader:
-        for batch in reader:
-            yield pa.Table.from_batches([batch])
 
 
 def check_chat_file(output: str | os.PathLike[str], force: bool) -> Path:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -86,9 +88,9 @@ def read_sources(
 ) -> Iterator[dict[str, Any]]:
     """Yield conversations as `read_files` does, from sources by the prefix of their default ids."""
     checker = RowChecker()
-    with _Progress(sources.values(), skipped) as progress:
+    with _progress(sources.values(), skipped) as start:
         for name, (source, chosen) in joined_logs(sources, options.format_of).items():
-            progress.start(source)
+            start(source)
             yield from rows_of_file(source, options, name, checker, skipped, chosen=chosen)
     if not skipped.kept:
         raise nothing_left([source.path for source in sources.values()], skipped)
@@ -199,42 +201,32 @@ def _converted(chosen: Format, raw: Any, source: Source) -> dict[str, Any] | Non
         raise BadRow(f"{problem}{missing(error)}; the format {chosen.name!r} expects {chosen.layout}") from None
 
 
-class _Progress:
-    """A progress bar on stderr; it appears after some seconds, and only on a terminal."""
+@contextmanager
+def _progress(sources: Iterable[Source], skipped: SkippedRows) -> Iterator[Callable[[Source], None]]:
+    """A progress bar on stderr, which appears after some seconds, and only on a terminal.
 
-    def __init__(self, sources: Iterable[Source], skipped: SkippedRows) -> None:
-        self._total = sum(source.size for source in sources)
-        self._bar: Progress | None = None
-        self._done = 0
-        self._source: Source | None = None
-        self._skipped = skipped
-        self._ticks = 0
-        self._began = time.monotonic()
+    Yields:
+        The function that shows the progress of a file from then on.
+    """
+    count, left = TextColumn("{task.fields[rows]:,}"), TimeRemainingColumn()
+    columns, console = (TextColumn("reading conversations"), BarColumn(), count, left), SafeConsole(stderr=True)
+    bar = Progress(*columns, console=console, transient=True, disable=not shows_progress())
+    task = bar.add_task("reading", total=sum(source.size for source in sources), rows=0)
+    began, ticks, done, current = time.monotonic(), itertools.count(1), 0, None
 
-    def __enter__(self) -> _Progress:
-        return self
+    def start(source: Source) -> None:
+        nonlocal done, current
+        done += current.size if current is not None else 0
+        current = source
+        source.tick = tick
 
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+    def tick() -> None:  # looks at the clock and draws only once in a while
+        if next(ticks) % 500 == 0 and time.monotonic() - began >= _SECONDS_BEFORE_PROGRESS and current is not None:
+            bar.start()
+            bar.update(task, completed=done + current.position, rows=skipped.kept)
 
-    def start(self, source: Source) -> None:
-        """Show the progress of this file from now on."""
-        if self._source is not None:
-            self._done += self._source.size
-        self._source = source
-        source.tick = self.tick
-
-    def tick(self) -> None:
-        """Show how far reading has got; looks at the clock and draws only once in a while."""
-        self._ticks += 1
-        if self._ticks % 500 or time.monotonic() - self._began < _SECONDS_BEFORE_PROGRESS:
-            return
-        if self._bar is None:
-            count, left = TextColumn("{task.fields[rows]:,}"), TimeRemainingColumn()
-            columns, console = (TextColumn("reading conversations"), BarColumn(), count, left), SafeConsole(stderr=True)
-            self._bar = Progress(*columns, console=console, transient=True, disable=not shows_progress())
-            self._bar.add_task("reading", total=self._total, rows=0)
-            self._bar.start()
-        position = self._source.position if self._source is not None else 0
-        self._bar.update(self._bar.task_ids[0], completed=self._done + position, rows=self._skipped.kept)
+    try:
+        yield start
+    finally:
+        if bar.live.is_started:
+            bar.stop()

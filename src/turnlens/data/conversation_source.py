@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, Union
 
@@ -66,7 +67,7 @@ class MemorySource(Source):
         super().__init__(Path("iterator" if isinstance(data, Iterator) else type(data).__name__))
         # read as the records of a file with this ending are: a table has all its columns in every row
         self.ending = ".parquet" if is_table(data) or hasattr(data, "column_names") else ".jsonl"
-        self._rows = _table_rows(data, str(self.path)) if is_table(data) else _listed_rows(data, str(self.path))
+        self._rows = _table(data, str(self.path)) if is_table(data) else _listed_rows(data, str(self.path))
         if isinstance(self._rows, Sized) and not len(self._rows):
             raise ConversationError(str(self.path), f"it is empty; {_EXPECTED}")
         self._read = 0
@@ -101,7 +102,10 @@ class MemorySource(Source):
 
     def parquet_rows(self) -> Iterator[tuple[int, Any]]:
         """Yield ``(number, row)``."""
-        for number, row in enumerate(self._rows, start=1):
+        rows = self._rows
+        if hasattr(rows, "to_batches"):  # a table
+            rows = chain.from_iterable(batch.to_pylist() for batch in rows.to_batches(_ROWS_AT_ONCE))
+        for number, row in enumerate(rows, start=1):
             self._read = number
             yield number, _plain(row)
 
@@ -149,21 +153,8 @@ def is_chat_dataset(conversations: Any) -> TypeGuard[Dataset]:
     return not any(column.null_count for column in needed)
 
 
-class _TableRows:
-    """The rows of an Arrow table, made one thousand at a time."""
-
-    def __init__(self, table: Any) -> None:
-        self._table = table
-
-    def __len__(self) -> int:
-        return len(self._table)
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        for batch in self._table.to_batches(_ROWS_AT_ONCE):
-            yield from batch.to_pylist()
-
-
-def _table_rows(data: Any, name: str) -> Iterable[Any]:
+def _table(data: Any, name: str) -> Any:
+    """Return an Arrow table, or a list of the values of a single column."""
     import pyarrow as pa
 
     try:
@@ -176,7 +167,7 @@ def _table_rows(data: Any, name: str) -> Iterable[Any]:
             f"no table of conversations ({reason}); expected columns of different names, each of one type of values"
         )
         raise ConversationError(name, problem) from None
-    return _TableRows(table.select([column for column in table.column_names if not _INDEX.fullmatch(column)]))
+    return table.select([column for column in table.column_names if not _INDEX.fullmatch(column)])
 
 
 def _listed_rows(data: object, name: str) -> Iterable[Any]:

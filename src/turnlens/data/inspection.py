@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -73,11 +73,8 @@ class Inspection:
     speakers: Values = field(default_factory=Values)
     conversation_labels: dict[str, Values] = field(default_factory=dict)
     message_labels: dict[str, Values] = field(default_factory=dict)
-    _turns: array[int] = field(default_factory=lambda: array("q"))
-    _speakers_each: array[int] = field(default_factory=lambda: array("q"))
-    _tokens: array[int] = field(default_factory=lambda: array("q"))
-    _characters: array[int] = field(default_factory=lambda: array("q"))
-    _hashes: dict[str, array[int]] = field(default_factory=dict)
+    _numbers: dict[str, array[int]] = field(default_factory=lambda: defaultdict(lambda: array("q")))
+    _hashes: dict[str, array[int]] = field(default_factory=lambda: defaultdict(lambda: array("q")))
     _languages: Counter[str] = field(default_factory=Counter)
     _personal: dict[str, Counter[str]] = field(
         default_factory=lambda: {name: Counter(found=0, messages=0) for name in PATTERNS}
@@ -92,8 +89,8 @@ class Inspection:
         self.first = self.first or row
         if (language := language_of(messages)) is not None:
             self._languages[language] += 1
-        self._turns.append(len(messages))
-        self._speakers_each.append(len({message["role"] for message in messages}))
+        self._numbers["turns"].append(len(messages))
+        self._numbers["speakers"].append(len({message["role"] for message in messages}))
         self._hash("ids", row["id"])
         self._hash("conversations", "\n".join(f"{message['role']}\t{message['content']}" for message in messages))
         self._trainable += takes_turns(messages)
@@ -108,8 +105,8 @@ class Inspection:
         text = message["content"].strip()
         self.speakers.add(message["role"])
         self._empty += not text
-        self._tokens.append(len(tokenize(text)))
-        self._characters.append(len(text))
+        self._numbers["tokens"].append(len(tokenize(text)))
+        self._numbers["characters"].append(len(text))
         self._hash("messages", text)
         for name, spans in find_personal_data(text).items():
             if spans:
@@ -119,20 +116,20 @@ class Inspection:
                 _count(self.message_labels, name, value)
 
     def _hash(self, kind: str, text: str) -> None:
-        self._hashes.setdefault(kind, array("q")).append(hash(text))
+        self._hashes[kind].append(hash(text))
 
     def summary(self) -> dict[str, Any]:
         """Return all counts, ready for JSON."""
         labels = {**self.conversation_labels, **self.message_labels}
         return {
-            "conversations": len(self._turns),
-            "messages": len(self._tokens),
-            "tokens": sum(self._tokens),
-            "turns_per_conversation": _spread(self._turns),
-            "tokens_per_message": _spread(self._tokens),
-            "characters_per_message": _spread(self._characters),
+            "conversations": len(self._numbers["turns"]),
+            "messages": len(self._numbers["tokens"]),
+            "tokens": sum(self._numbers["tokens"]),
+            "turns_per_conversation": _spread(self._numbers["turns"]),
+            "tokens_per_message": _spread(self._numbers["tokens"]),
+            "characters_per_message": _spread(self._numbers["characters"]),
             "speakers": self.speakers.summary(),
-            "speakers_per_conversation": _spread(self._speakers_each),
+            "speakers_per_conversation": _spread(self._numbers["speakers"]),
             "languages": dict(self._languages.most_common()),
             "conversation_labels": {name: values.summary() for name, values in self.conversation_labels.items()},
             "message_labels": {name: values.summary() for name, values in self.message_labels.items()},
@@ -140,8 +137,8 @@ class Inspection:
             "trainable_conversations": self._trainable,
             "empty_messages": self._empty,
             "messages_by_the_same_speaker_again": self._following,
-            "conversations_of_one_message": self._turns.count(1),
-            "conversations_of_one_speaker": self._speakers_each.count(1),
+            "conversations_of_one_message": self._numbers["turns"].count(1),
+            "conversations_of_one_speaker": self._numbers["speakers"].count(1),
             "personal_data": self._personal_data(),
             "labels_with_names": [name for name, values in labels.items() if holds_names(name, values.counts)],
         }

@@ -24,13 +24,31 @@ NUMBER_START = r"(?<![A-Za-z\d_])(?<!\d[./-])(?<!\b\d[,:])(?<!\b\d\d[,:])(?<!\b\
 
 def covered(text: str, spans: Iterable[Span]) -> str:
     """Return the text with recognised spans replaced by neutral signs, so that nothing else is recognised there."""
+    apart = merged((*span, "") for span in spans)
+    return replaced(text, ((start, end, "|" * (end - start)) for start, end, _ in apart))
+
+
+def replaced(text: str, spans: Iterable[tuple[int, int, str]]) -> str:
+    """Return the text with words in place of spans, of which none overlap."""
     parts, done = [], 0
-    for start, end in sorted(spans):
-        if end > done:
-            start = max(start, done)
-            parts += [text[done:start], "|" * (end - start)]
-            done = end
+    for start, end, word in spans:
+        parts += [text[done:start], word]
+        done = end
     return "".join(parts) + text[done:]
+
+
+def merged(spans: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """Merge spans that overlap; each span has a word, and the longest one gives the word for the merged span."""
+    joined: list[tuple[int, int, str, int]] = []  # start, end, word, length of the span whose word it is
+    for start, end, word in sorted(spans):
+        if joined and start < joined[-1][1]:
+            before_start, before_end, before_word, length = joined.pop()
+            if end - start > length:
+                before_word, length = word, end - start
+            joined.append((before_start, max(before_end, end), before_word, length))
+        else:
+            joined.append((start, end, word, end - start))
+    return [span[:3] for span in joined]
 
 
 def runs_in(text: str, run: re.Pattern[str], group: re.Pattern[str], least: int) -> Iterator[list[Span]]:

@@ -22,7 +22,7 @@ from turnlens.data.personal.bank_numbers import cards, ibans
 from turnlens.data.personal.national_ids import national_ids
 from turnlens.data.personal.person_names import model_version, names_finder, persons_finder
 from turnlens.data.personal.phone_numbers import phones
-from turnlens.data.personal.plain_text import Finder, PlainText, Span
+from turnlens.data.personal.plain_text import Finder, PlainText, Span, merged, replaced
 from turnlens.data.personal.secrets import secrets
 from turnlens.data.personal.web_addresses import emails, handles, ips, urls
 
@@ -161,11 +161,7 @@ class Redaction:
 
     def text(self, text: str, label: str = "") -> str:
         """Return the text, or the value of a label, with placeholders."""
-        parts, done = [], 0
-        for start, end, word in self.finds(text, label):
-            parts += [text[done:start], word]
-            done = end
-        return "".join(parts) + text[done:]
+        return replaced(text, self.finds(text, label))
 
     def finds(self, text: str, label: str = "") -> list[tuple[int, int, str]]:
         """Return the start and end of personal data in a text, and its placeholder.
@@ -263,17 +259,3 @@ def _words_before(label: str) -> str:
     while words and words[-1].lower() in _NUMBER_WORDS.split():
         words.pop()
     return f"{' '.join(words[:-1])}\n{words[-1]}: " if words else ""
-
-
-def merged(spans: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    """Merge spans that overlap; each span has a word, and the longest one gives the word for the merged span."""
-    joined: list[tuple[int, int, str, int]] = []  # start, end, word, length of the span whose word it is
-    for start, end, word in sorted(spans):
-        if joined and start < joined[-1][1]:
-            before_start, before_end, before_word, length = joined.pop()
-            if end - start > length:
-                before_word, length = word, end - start
-            joined.append((before_start, max(before_end, end), before_word, length))
-        else:
-            joined.append((start, end, word, end - start))
-    return [span[:3] for span in joined]
