@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from turnlens._utils.vectors import BoolArray, IntArray
+from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
 from turnlens.data.messages import Conversations, labels_of_texts
 from turnlens.errors import ConversationError
 from turnlens.evaluation.bm25 import bm25_candidates
@@ -108,11 +109,19 @@ def evaluate_retrieval(encode: Encode, task: RetrievalTask, seed: int = 0) -> Re
     row_of = np.full(len(task.texts), -1)
     row_of[used] = np.arange(len(used))
     units = unit_embeddings(encode, [task.texts[index] for index in used])
+    return rank_candidates(task, lambda query, rows: cosines(units[row_of[rows]], units[row_of[query]]), seed)
+
+
+# The scores of the candidates of a query, (candidates,), from the text of the query and their texts.
+Score = Callable[[int, IntArray], FloatArray]
+
+
+def rank_candidates(task: RetrievalTask, score: Score, seed: int = 0) -> RetrievalResult:
+    """Rank each query's candidates by a score; arguments are those of ``evaluate_retrieval``."""
     rankings = []
     for query, positives, negatives in zip(task.queries, task.positives, task.negatives):
-        candidates = row_of[np.concatenate([positives, negatives])]
-        scores = cosines(units[candidates], units[row_of[query]])
-        rankings.append((scores, np.arange(len(candidates)) < len(positives)))
+        scores = score(query, np.concatenate([positives, negatives]))
+        rankings.append((scores, np.arange(len(scores)) < len(positives)))
     queries = tuple(task.texts[query] for query in task.queries)
     return RetrievalResult(queries, retrieval_metrics(rankings), task.dropped, seed)
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
 
 from turnlens._utils.arguments import require_list
-from turnlens._utils.progress import progress_bar
-from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
+from turnlens._utils.progress import progress_of
+from turnlens._utils.vectors import FloatArray, IntArray
 from turnlens.data.languages import tokenize
 from turnlens.data.messages import Conversations, Messages, document
 from turnlens.evaluation.bm25 import bm25_scorer
 from turnlens.evaluation.labelled_conversations import LabelledConversations
 from turnlens.evaluation.ranking_metrics import retrieval_metrics
-from turnlens.evaluation.semantic_retrieval import RetrievalResult, RetrievalTask
-from turnlens.papers.baselines.baseline import documents, fitted, utterances, waiting
+from turnlens.evaluation.semantic_retrieval import RetrievalResult, RetrievalTask, Score, rank_candidates
+from turnlens.papers.baselines.baseline import documents, fitted, utterances
 from turnlens.papers.retrieval import ConversationRetrievalResult
 
 
@@ -56,10 +57,6 @@ class TfIdf:
         return np.asarray(vectorizer.transform(texts).toarray())
 
 
-# A query, its candidates, and which of those are relevant.
-Query = tuple[int, IntArray, BoolArray]
-
-
 class BM25:
     """The variant that also retrieves the candidates of semantic retrieval: Lucene's, k1 1.5, b 0.75."""
 
@@ -69,35 +66,31 @@ class BM25:
 
     def score_retrieval(self, task: RetrievalTask, seed: int = 0) -> RetrievalResult:
         """Rank each query's candidates by BM25 over all texts of the task; as ``evaluate_retrieval``."""
-        candidates = (
-            (query, np.concatenate([positives, negatives]), np.arange(len(positives) + len(negatives)) < len(positives))
-            for query, positives, negatives in zip(task.queries, task.positives, task.negatives)
-        )
-        values = retrieval_metrics(_ranked(task.texts, candidates, len(task.queries)))
-        queries = tuple(task.texts[query] for query in task.queries)
-        return RetrievalResult(queries, values, task.dropped, seed)
+        with _scores(task.texts, len(task.queries)) as score:
+            return rank_candidates(task, score, seed)
 
     def score_conversation_retrieval(
         self, dialogues: LabelledConversations, seed: int = 0
     ) -> ConversationRetrievalResult:
         """Rank all other dialogues by BM25 for the whole text of each one; as ``evaluate_conversation_retrieval``."""
-        texts = [document(messages) for messages in dialogues.conversations]
-        codes = dialogues.codes
-        candidates = (
-            (query, others := np.flatnonzero(np.arange(len(codes)) != query), codes[others] == codes[query])
-            for query in dialogues.queries.tolist()
-        )
-        values = retrieval_metrics(_ranked(texts, candidates, len(dialogues.queries)))
+        codes, numbers = dialogues.codes, np.arange(len(dialogues.codes))
+        with _scores([document(messages) for messages in dialogues.conversations], len(dialogues.queries)) as score:
+            others = ((query, numbers[numbers != query]) for query in dialogues.queries.tolist())
+            values = retrieval_metrics((score(query, rest), codes[rest] == codes[query]) for query, rest in others)
         return ConversationRetrievalResult(dialogues.query_ids, values, dialogues.dropped, seed, dialogues)
 
 
-def _ranked(texts: Sequence[str], queries: Iterable[Query], count: int) -> Iterator[tuple[FloatArray, BoolArray]]:
-    """The scores and the relevance of each query's candidates."""
+@contextmanager
+def _scores(texts: Sequence[str], queries: int) -> Iterator[Score]:
+    """Inside the block, a progress bar of queries; gives the function that scores the candidates of a query."""
     score = bm25_scorer(texts)
-    with progress_bar() as bar:
-        shown = bar.track(queries, total=count, description="BM25")
-        for query, candidates, relevant in shown:
-            yield score(texts[query])[candidates].astype(np.float64), relevant
+    with progress_of("BM25", queries) as advance:
+
+        def scores(query: int, candidates: IntArray) -> FloatArray:
+            advance(1)
+            return score(texts[query])[candidates].astype(np.float64)
+
+        yield scores
 
 
 class LDA:
@@ -132,7 +125,7 @@ class LDA:
             CountVectorizer(analyzer=tokenize, max_df=self.max_share),
             LatentDirichletAllocation(self.topics, max_iter=self.iterations, random_state=self.seed),
         )
-        with waiting("finding topics"):
+        with progress_of("finding topics", total=None):
             self.pipeline = pipeline.fit(documents(conversations))
         return self
 

@@ -26,7 +26,7 @@ from torch.nn.functional import cross_entropy, gelu, normalize
 from typing_extensions import override
 
 from turnlens._utils.arguments import require_list
-from turnlens._utils.progress import progress_bar
+from turnlens._utils.progress import progress_of
 from turnlens.data.dataset_operations import merge_runs
 from turnlens.data.messages import Conversations, plain_messages
 from turnlens.papers.baselines.baseline import fitted
@@ -245,8 +245,7 @@ class ConveRT:
         steps = settings.epochs * math.ceil(len(pairs) / settings.batch_size)
         schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, steps)
         losses, step = [], 0
-        with progress_bar() as bar:
-            task = bar.add_task("training ConveRT", total=steps)
+        with progress_of("training ConveRT", steps) as advance:
             for _ in range(settings.epochs):
                 total = 0.0
                 for rows in torch.randperm(len(pairs)).split(settings.batch_size):
@@ -265,7 +264,7 @@ class ConveRT:
                     optimizer.step()
                     schedule.step()
                     total, step = total + loss.item() * len(batch), step + 1
-                    bar.advance(task)
+                    advance(1)
                 losses.append(total / len(pairs))
         return losses
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
-from turnlens._utils.progress import progress_bar
+from turnlens._utils.progress import progress_of
 from turnlens.papers.baselines.baseline import UtteranceBaseline, fitted, utterances
 
 _SPEED = 3.0  # logarithms of scales learn three times as fast as other weights, as in Glow's code
@@ -162,8 +162,7 @@ class Flow:
     def _train(self, glow: Glow, embeddings: Tensor) -> list[float]:
         optimizer = torch.optim.Adam(glow.parameters(), lr=self.learning_rate)
         likelihoods = []
-        with progress_bar() as bar:
-            task = bar.add_task("training the flow", total=self.epochs * len(embeddings))
+        with progress_of("training the flow", self.epochs * len(embeddings)) as advance:
             for _ in range(self.epochs):
                 total = 0.0
                 for rows in torch.randperm(len(embeddings)).split(self.batch_size):
@@ -173,6 +172,6 @@ class Flow:
                     torch.nn.utils.clip_grad_norm_(glow.parameters(), 1.0)
                     optimizer.step()
                     total += likelihood.item()
-                    bar.advance(task, len(rows))
+                    advance(len(rows))
                 likelihoods.append(total / len(embeddings))
         return likelihoods

@@ -21,170 +21,72 @@ from turnlens.papers.baselines.word_vectors import Doc2Vec, Word2Vec, WordVector
 
 
 def _pooled(pooling: Pooling = "mean", adapted: bool = False) -> Make:
-    def make(inputs: BaselineInputs) -> PooledEncoder:
-        return PooledEncoder(inputs.encoder, pooling, Adaptation(seed=inputs.seed) if adapted else None)
-
-    return make
+    return lambda given: PooledEncoder(given.encoder, pooling, Adaptation(seed=given.seed) if adapted else None)
 
 
 def _whitened(adapted: bool) -> Make:
-    return lambda inputs: Whitening(_pooled(adapted=adapted)(inputs))
+    return lambda given: Whitening(_pooled(adapted=adapted)(given))
 
 
 def _flow(adapted: bool) -> Make:
-    return lambda inputs: Flow(_pooled(adapted=adapted)(inputs), seed=inputs.seed)
-
-
-def _simcse(inputs: BaselineInputs) -> SimCSE:
-    return SimCSE(inputs.encoder, SimCSESettings(seed=inputs.seed))
-
-
-def _one_text(make: Make) -> Make:
-    """Embed a dialogue as one text, cut at the limit of the transformer if there is one."""
-
-    def concatenation(inputs: BaselineInputs) -> Concatenation:
-        encoder = make(inputs)
-        return Concatenation(encoder, encoder if isinstance(encoder, TokenPooling) else None)
-
-    return concatenation
-
-
-def _mean(make: Make) -> Make:
-    return lambda inputs: MeanOfUtterances(make(inputs))
+    return lambda given: Flow(_pooled(adapted=adapted)(given), seed=given.seed)
 
 
 def _as_one_text(make: Make) -> dict[LevelName, Make]:
-    return {"message": make, "conversation": _one_text(make)}
+    """Embed a dialogue as one text, cut at the limit of the transformer if there is one."""
+
+    def concatenation(given: BaselineInputs) -> Concatenation:
+        encoder = make(given)
+        return Concatenation(encoder, encoder if isinstance(encoder, TokenPooling) else None)
+
+    return {"message": make, "conversation": concatenation}
 
 
 def _as_mean(make: Make) -> dict[LevelName, Make]:
-    return {"message": make, "conversation": _mean(make)}
+    return {"message": make, "conversation": lambda given: MeanOfUtterances(make(given))}
 
 
-BASELINES = {
-    baseline.name: baseline
-    for baseline in (
-        Baseline(
-            "glove",
-            "averaged vectors of a GloVe or word2vec text file",
-            "Pennington et al., 2014",
-            _as_one_text(lambda inputs: WordVectors(inputs.word_vectors)),
-            needs="word_vectors",
-        ),
-        Baseline(
-            "word2vec",
-            "averaged word2vec vectors, trained on the conversations",
-            "Mikolov et al., 2013",
-            _as_one_text(lambda inputs: Word2Vec(seed=inputs.seed)),
-            learns="randomly",
-        ),
-        Baseline(
-            "tf-idf",
-            "TF-IDF vectors",
-            "Spärck Jones, 1972",
-            _as_one_text(lambda inputs: TfIdf()),
-            learns="deterministically",
-        ),
-        Baseline(
-            "bm25",
-            "BM25 scores",
-            "Robertson and Zaragoza, 2009",
-            {"message": lambda inputs: BM25(), "conversation": lambda inputs: BM25()},
-            gives="rankings",
-        ),
-        Baseline(
-            "doc2vec",
-            "Doc2Vec of dialogues, trained on the conversations",
-            "Le and Mikolov, 2014",
-            {"conversation": lambda inputs: Doc2Vec(seed=inputs.seed)},
-            learns="randomly",
-        ),
-        Baseline(
-            "lda",
-            "topics of dialogues as clusters",
-            "Blei et al., 2003",
-            {"conversation": lambda inputs: LDA(inputs.topics, seed=inputs.seed)},
-            learns="randomly",
-            gives="clusters",
-        ),
-        Baseline(
-            "cls", "the classification token", "Devlin et al., 2019", _as_one_text(_pooled("cls")), needs="encoder"
-        ),
-        Baseline(
-            "mean", "the mean of the tokens", "Devlin et al., 2019", _as_one_text(_pooled("mean")), needs="encoder"
-        ),
-        Baseline(
-            "mean-of-utterances",
-            "the mean of the utterances' means",
-            "Liu et al., 2022",
-            {"conversation": _mean(_pooled("mean"))},
-            needs="encoder",
-        ),
-        Baseline(
-            "cls-adapted",
-            "the classification token after masked-language-model adaptation",
-            "Gururangan et al., 2020",
-            _as_one_text(_pooled("cls", adapted=True)),
-            needs="encoder",
-            learns="randomly",
-        ),
-        Baseline(
-            "mean-adapted",
-            "the mean of the tokens after masked-language-model adaptation",
-            "Gururangan et al., 2020",
-            _as_one_text(_pooled("mean", adapted=True)),
-            needs="encoder",
-            learns="randomly",
-        ),
-        Baseline(
-            "whitening",
-            "the mean, whitened",
-            "Su et al., 2021",
-            _as_mean(_whitened(adapted=False)),
-            needs="encoder",
-            learns="deterministically",
-        ),
-        Baseline(
-            "whitening-adapted",
-            "the adapted mean, whitened",
-            "Su et al., 2021",
-            _as_mean(_whitened(adapted=True)),
-            needs="encoder",
-            learns="randomly",
-        ),
-        Baseline(
-            "flow",
-            "the mean through a trained flow (Glow)",
-            "Li et al., 2020",
-            _as_mean(_flow(adapted=False)),
-            needs="encoder",
-            learns="randomly",
-        ),
-        Baseline(
-            "flow-adapted",
-            "the adapted mean through a trained flow (Glow)",
-            "Li et al., 2020",
-            _as_mean(_flow(adapted=True)),
-            needs="encoder",
-            learns="randomly",
-        ),
-        Baseline(
-            "simcse",
-            "dropout twice, unsupervised",
-            "Gao et al., 2021",
-            _as_mean(_simcse),
-            needs="encoder",
-            learns="randomly",
-        ),
-        Baseline(
-            "hf",
-            "any Hugging Face encoder or encoder–decoder, mean of the tokens",
-            "",
-            _as_one_text(lambda inputs: HuggingFaceModel(inputs.model)),
-            needs="model",
-        ),
-    )
+# Name -> description and paper.
+_ABOUT = {
+    "glove": ("averaged vectors of a GloVe or word2vec text file", "Pennington et al., 2014"),
+    "word2vec": ("averaged word2vec vectors, trained on the conversations", "Mikolov et al., 2013"),
+    "tf-idf": ("TF-IDF vectors", "Spärck Jones, 1972"),
+    "bm25": ("BM25 scores", "Robertson and Zaragoza, 2009"),
+    "doc2vec": ("Doc2Vec of dialogues, trained on the conversations", "Le and Mikolov, 2014"),
+    "lda": ("topics of dialogues as clusters", "Blei et al., 2003"),
+    "cls": ("the classification token", "Devlin et al., 2019"),
+    "mean": ("the mean of the tokens", "Devlin et al., 2019"),
+    "mean-of-utterances": ("the mean of the utterances' means", "Liu et al., 2022"),
+    "cls-adapted": ("the classification token after masked-language-model adaptation", "Gururangan et al., 2020"),
+    "mean-adapted": ("the mean of the tokens after masked-language-model adaptation", "Gururangan et al., 2020"),
+    "whitening": ("the mean, whitened", "Su et al., 2021"),
+    "whitening-adapted": ("the adapted mean, whitened", "Su et al., 2021"),
+    "flow": ("the mean through a trained flow (Glow)", "Li et al., 2020"),
+    "flow-adapted": ("the adapted mean through a trained flow (Glow)", "Li et al., 2020"),
+    "simcse": ("dropout twice, unsupervised", "Gao et al., 2021"),
+    "hf": ("any Hugging Face encoder or encoder–decoder, mean of the tokens", ""),
 }
+# Name -> the further fields of `Baseline`: how it is made, what it needs, how it learns and what it gives.
+_MADE: dict[str, tuple[Any, ...]] = {
+    "glove": (_as_one_text(lambda given: WordVectors(given.word_vectors)), "word_vectors"),
+    "word2vec": (_as_one_text(lambda given: Word2Vec(seed=given.seed)), "nothing", "randomly"),
+    "tf-idf": (_as_one_text(lambda given: TfIdf()), "nothing", "deterministically"),
+    "bm25": (dict.fromkeys(("message", "conversation"), lambda given: BM25()), "nothing", "nothing", "rankings"),
+    "doc2vec": ({"conversation": lambda given: Doc2Vec(seed=given.seed)}, "nothing", "randomly"),
+    "lda": ({"conversation": lambda given: LDA(given.topics, seed=given.seed)}, "nothing", "randomly", "clusters"),
+    "cls": (_as_one_text(_pooled("cls")), "encoder"),
+    "mean": (_as_one_text(_pooled("mean")), "encoder"),
+    "mean-of-utterances": ({"conversation": _as_mean(_pooled("mean"))["conversation"]}, "encoder"),
+    "cls-adapted": (_as_one_text(_pooled("cls", adapted=True)), "encoder", "randomly"),
+    "mean-adapted": (_as_one_text(_pooled("mean", adapted=True)), "encoder", "randomly"),
+    "whitening": (_as_mean(_whitened(adapted=False)), "encoder", "deterministically"),
+    "whitening-adapted": (_as_mean(_whitened(adapted=True)), "encoder", "randomly"),
+    "flow": (_as_mean(_flow(adapted=False)), "encoder", "randomly"),
+    "flow-adapted": (_as_mean(_flow(adapted=True)), "encoder", "randomly"),
+    "simcse": (_as_mean(lambda given: SimCSE(given.encoder, SimCSESettings(seed=given.seed))), "encoder", "randomly"),
+    "hf": (_as_one_text(lambda given: HuggingFaceModel(given.model)), "model"),
+}
+BASELINES = {name: Baseline(name, *about, *_MADE[name]) for name, about in _ABOUT.items()}
 
 
 def build_baseline(

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel
 
 from turnlens._utils.arguments import require_list
-from turnlens._utils.progress import progress_bar
+from turnlens._utils.progress import progress_of
 from turnlens.data.messages import Conversations
 from turnlens.encoders.forward import encode_sliced
 from turnlens.encoders.tokenizing import cut_for
@@ -61,12 +61,11 @@ class TokenPooling:
         distinct = sorted(row_of, key=len)  # so that texts padded together are of similar length
         embeddings = np.zeros((len(distinct), self.transformer.config.hidden_size), dtype=np.float32)
         self.transformer.eval()
-        with progress_bar() as bar, torch.inference_mode():
-            task = bar.add_task("embedding texts", total=len(distinct))
+        with progress_of("embedding texts", len(distinct)) as advance, torch.inference_mode():
             for start in range(0, len(distinct), _TEXTS_AT_ONCE):
                 batch = distinct[start : start + _TEXTS_AT_ONCE]
                 embeddings[[row_of[text] for text in batch]] = self._embed(batch)
-                bar.advance(task, len(batch))
+                advance(len(batch))
         return embeddings[[row_of[text] for text in texts]]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
 
 from turnlens._compat import infer_document
 from turnlens._utils.arguments import require_list
-from turnlens._utils.progress import progress_bar
+from turnlens._utils.progress import progress_bar, progress_of
 from turnlens._utils.registries import require
 from turnlens.data.languages import tokenize
 from turnlens.data.messages import Conversations, Messages, document
 from turnlens.errors import ConversationError
-from turnlens.papers.baselines.baseline import EpochBar, documents, fitted, utterances, waiting
+from turnlens.papers.baselines.baseline import documents, fitted, utterances
 
 
 class _Averaged:
@@ -54,7 +57,7 @@ class WordVectors(_Averaged):
         # Checked before gensim opens it, since gensim would fetch a name with a scheme from other machines.
         has_header = _has_header(Path(path))
         try:
-            with waiting("reading word vectors"):
+            with progress_of("reading word vectors", total=None):
                 self.vectors = keyed_vectors.load_word2vec_format(str(Path(path)), no_header=not has_header)
         except (ValueError, EOFError) as error:
             raise ConversationError(str(path), f"not a whole text file of word vectors: {error}") from error
@@ -64,6 +67,17 @@ class WordVectors(_Averaged):
         return self
 
 
+@contextmanager
+def _training(description: str, settings: Word2Vec | Doc2Vec) -> Iterator[dict[str, Any]]:
+    """Inside the block, a bar of the epochs; gives the arguments of gensim's that all trainings share."""
+    with progress_of(description, settings.epochs) as advance:
+        others = dict.fromkeys(("on_train_begin", "on_train_end", "on_epoch_begin"), lambda model: None)
+        shared = {"vector_size": settings.dim, "epochs": settings.epochs, "seed": settings.seed}
+        callback = SimpleNamespace(on_epoch_end=lambda model: advance(1), **others)
+        yield {**shared, "min_count": 1, "workers": 1, "callbacks": (callback,)}
+
+
+@dataclass(eq=False)
 class Word2Vec(_Averaged):
     """Averaged vectors of skip-gram word2vec, trained on the conversations' distinct utterances.
 
@@ -76,21 +90,12 @@ class Word2Vec(_Averaged):
         seed: Seed of the training, which runs in one thread so that the result depends on nothing else.
     """
 
-    def __init__(
-        self,
-        dim: int = 100,
-        window: int = 10,
-        epochs: int = 10,
-        learning_rate: float = 0.1,
-        subsample: float = 1e-4,
-        seed: int = 0,
-    ) -> None:
-        self.dim = dim
-        self.window = window
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.subsample = subsample
-        self.seed = seed
+    dim: int = 100
+    window: int = 10
+    epochs: int = 10
+    learning_rate: float = 0.1
+    subsample: float = 1e-4
+    seed: int = 0
 
     def fit(self, conversations: Conversations) -> Self:
         """Train on conversations.
@@ -101,21 +106,9 @@ class Word2Vec(_Averaged):
         """
         word2vec = require("gensim.models.word2vec", "baselines").Word2Vec
         words = [tokenize(text) for text in utterances(conversations)]
-        with progress_bar() as bar:
-            task = bar.add_task("training word vectors", total=self.epochs)
-            self.vectors = word2vec(
-                words,
-                vector_size=self.dim,
-                window=self.window,
-                min_count=1,
-                sg=1,
-                epochs=self.epochs,
-                alpha=self.learning_rate,
-                sample=self.subsample,
-                seed=self.seed,
-                workers=1,
-                callbacks=(EpochBar(bar, task),),
-            ).wv
+        own = {"window": self.window, "alpha": self.learning_rate, "sample": self.subsample}
+        with _training("training word vectors", self) as shared:
+            self.vectors = word2vec(words, sg=1, **own, **shared).wv
         return self
 
 
@@ -165,18 +158,8 @@ class Doc2Vec:
         """
         gensim = require("gensim.models.doc2vec", "baselines")
         tagged = [gensim.TaggedDocument(tokenize(text), [row]) for row, text in enumerate(documents(conversations))]
-        with progress_bar() as bar:
-            task = bar.add_task("training Doc2Vec", total=self.epochs)
-            self.model = gensim.Doc2Vec(
-                tagged,
-                dm=0,
-                vector_size=self.dim,
-                min_count=1,
-                epochs=self.epochs,
-                seed=self.seed,
-                workers=1,
-                callbacks=(EpochBar(bar, task),),
-            )
+        with _training("training Doc2Vec", self) as shared:
+            self.model = gensim.Doc2Vec(tagged, dm=0, **shared)
         return self
 
     def encode_conversations(self, conversations: Sequence[Messages]) -> np.ndarray:
