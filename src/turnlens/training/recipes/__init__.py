@@ -1,22 +1,5 @@
 """The settings of each method, by name and from TOML files."""
 
-from turnlens._utils.registries import METHODS
-from turnlens.training.recipes.base import EncoderRecipe, Inputs, Recipe, get_recipe, read_recipe
-from turnlens.training.recipes.complete import Complete
-from turnlens.training.recipes.in_context import InContext
-from turnlens.training.recipes.reply_head import ReplyHeadRecipe
-from turnlens.training.recipes.settings import Pace, Schedule
+import lazy_loader
 
-__all__ = [
-    "METHODS",
-    "Complete",
-    "EncoderRecipe",
-    "InContext",
-    "Inputs",
-    "Pace",
-    "Recipe",
-    "ReplyHeadRecipe",
-    "Schedule",
-    "get_recipe",
-    "read_recipe",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

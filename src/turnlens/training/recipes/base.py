@@ -63,7 +63,7 @@ def _have_speakers(batch: list[list[dict[str, Any]]], n: int) -> list[bool]:
     return [len({message["role"] for message in messages}) >= n for messages in batch]
 
 
-__all__ = ["EncoderRecipe", "Inputs", "Recipe"]
+__all__ = ["METHODS", "EncoderRecipe", "Inputs", "Recipe"]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,17 @@
+# What `turnlens.evaluation` offers, at run time as well (see __init__.py).
+
+from .evaluator import TaskEvaluator as TaskEvaluator
+from .labelled_conversations import EmbeddedConversations as EmbeddedConversations
+from .labelled_conversations import LabelledConversations as LabelledConversations
+from .labelled_conversations import embed_labelled as embed_labelled
+from .labelled_conversations import labelled_conversations as labelled_conversations
+from .results import compare_results as compare_results
+from .running import evaluate as evaluate
+from .running import load_task as load_task
+from .semantic_retrieval import RetrievalResult as RetrievalResult
+from .semantic_retrieval import RetrievalTask as RetrievalTask
+from .semantic_retrieval import build_retrieval_task as build_retrieval_task
+from .semantic_retrieval import evaluate_retrieval as evaluate_retrieval
+from .task import TASKS as TASKS
+from .task import Task as Task
+from .task import find_task as find_task
