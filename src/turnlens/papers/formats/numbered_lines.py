@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from turnlens.formats.bad_input import BadRow
 from turnlens.formats.format import Format, Head
 from turnlens.formats.source_file import Source
+from turnlens.papers.formats.speakers import alternating
 
 # --- Text whose lines are numbered from 1 in each conversation (``1 …``, ``2 …``, ``1 …``), as in bAbI and ParlAI.
 
@@ -57,6 +58,7 @@ def without_number(line: Line, layout: str) -> str:
 
 _PERSONAS = {"your persona:": "persona", "partner's persona:": "partner_persona"}
 _REPEATED = re.compile(r"\d+ __SILENCE__\t")
+# A sentence of a persona, or an utterance and a reply with or without candidates.
 _FIRST_LINE = re.compile(r"1 (your persona:|partner's persona:|[^\t]+\t[^\t]+(\t\t[^\t]*)?$)")
 
 
@@ -80,14 +82,8 @@ def _convert_personachat(raw: list[Line], source: Source) -> dict[str, Any]:
         utterance, tab, rest = text.partition("\t")
         if not tab:
             raise BadRow(f"found {text[:40]!r} without a reply; expected {PERSONACHAT.layout}", line[0])
-        messages.append({"role": "user", "content": utterance.strip()})
-        messages.append({"role": "assistant", "content": rest.split("\t")[0].strip()})
+        messages += alternating([utterance.strip(), rest.split("\t")[0].strip()])
     return {"messages": messages, **personas}
-
-
-def _matches_personachat(head: Head) -> bool:
-    """The first line is a sentence of a persona, or an utterance and a reply with or without candidates."""
-    return bool(_FIRST_LINE.match(head.line))
 
 
 PERSONACHAT = Format(
@@ -97,7 +93,7 @@ PERSONACHAT = Format(
     "and perhaps candidates, separated by tabs)",
     records=_records_personachat,
     convert=_convert_personachat,
-    matches=_matches_personachat,
+    matches=lambda head: bool(_FIRST_LINE.match(head.line)),
 )
 
 
@@ -156,16 +152,16 @@ def _chapters(source: Source) -> Iterator[tuple[int, Chapter]]:
 def _convert_cbt(raw: Chapter | list[Line], source: Source) -> dict[str, Any]:
     """A chapter as it stands, or the sentences of a question with the answer put back into the last one."""
     if isinstance(raw, Chapter):
-        return {"messages": _messages(raw.sentences), "book": raw.book, "chapter": raw.heading}
+        return {"messages": _told(raw.sentences), "book": raw.book, "chapter": raw.heading}
     *context, query = (without_number(line, CBT.layout) for line in raw)
     sentence, *rest = query.split("\t")
     if _GAP not in sentence or not rest:
         raise BadRow(f"found {query[:40]!r} as the last line; expected {CBT.layout}", raw[-1][0])
-    return {"messages": _messages([*context, sentence.replace(_GAP, rest[0].strip())])}
+    return {"messages": _told([*context, sentence.replace(_GAP, rest[0].strip())])}
 
 
-def _messages(sentences: list[str]) -> list[dict[str, str]]:
-    return [{"role": "narrator", "content": sentence.strip()} for sentence in sentences]
+def _told(sentences: list[str]) -> list[dict[str, Any]]:
+    return alternating(map(str.strip, sentences), ["narrator"])
 
 
 def _matches_cbt(head: Head) -> bool:

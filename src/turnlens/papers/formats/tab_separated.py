@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import chain, groupby
-from typing import Any
+from typing import Any, TypeVar
 
 from turnlens.errors import ConversationError
-from turnlens.formats.bad_input import BadRow, parse_text
-from turnlens.formats.format import Format, Head
+from turnlens.formats.bad_input import BadRow
+from turnlens.formats.format import Format, Head, signs
 from turnlens.formats.source_file import Source
+from turnlens.papers.formats.speakers import alternating, role_of
+
+T = TypeVar("T")
+Line = tuple[int, T]  # its number in the file, and its content
+_ROLES = {"0": "user", "1": "assistant"}
+
+
+def _sessions(lines: Iterable[Line[T]], key: Callable[[Line[T]], Hashable]) -> Iterator[tuple[int, list[Line[T]]]]:
+    """Yield consecutive lines that belong together, with the number of the first."""
+    for _, group in groupby(lines, key):
+        session = list(group)
+        yield session[0][0], session
+
 
 # --- Microsoft Dialogue Challenge: ``movie_all.tsv``, ``restaurant_all.tsv``, ``taxi_all.tsv``; one message per row.
 #
@@ -24,29 +37,26 @@ _COLUMNS = ["session.ID", "Message.ID", "Message.Timestamp", "Message.From", "Me
 _ROLES_MDC = {"user": "user", "agent": "assistant"}
 
 
-def _records_mdc(source: Source) -> Iterator[tuple[int, list[tuple[int, list[str]]]]]:
+def _records_mdc(source: Source) -> Iterator[tuple[int, list[Line[list[str]]]]]:
     """Sessions of consecutive rows; a file without the five columns is refused as a whole."""
     rows = source.cells()
     _, header = next(rows, (1, _COLUMNS))
     if header[: len(_COLUMNS)] != _COLUMNS:
         raise ConversationError(source.name, f"found the columns {', '.join(header)}; expected {MDC.layout}")
-    for _, session in groupby(rows, key=lambda row: row[1][0]):
-        messages = list(session)
-        yield messages[0][0], messages
+    yield from _sessions(rows, lambda row: row[1][0])
 
 
 def _message(number: int, cells: list[str]) -> dict[str, Any]:
     if len(cells) < len(_COLUMNS):
         raise BadRow(f"found {len(cells)} cells; expected {MDC.layout}", number)
     speaker, text, *acts = cells[3:]
-    if speaker not in _ROLES_MDC:
-        raise BadRow(f"found {speaker!r} in Message.From; expected user or agent", number)
+    role = role_of(speaker, _ROLES_MDC, "in Message.From", number)
     acts = [act.strip() for act in acts if act.strip()]
     intents = dict.fromkeys(act.partition("(")[0].strip().lower() for act in acts)
-    return {"role": _ROLES_MDC[speaker], "content": text, "acts": acts, "intents": [name for name in intents if name]}
+    return {"role": role, "content": text, "acts": acts, "intents": [name for name in intents if name]}
 
 
-def _convert_mdc(raw: list[tuple[int, list[str]]], source: Source) -> dict[str, Any]:
+def _convert_mdc(raw: list[Line[list[str]]], source: Source) -> dict[str, Any]:
     """Puts the domain before the session's id, which occurs in other files too."""
     domain = re.split(r"[^A-Za-z]", source.stem)[0].lower()
     return {
@@ -56,18 +66,14 @@ def _convert_mdc(raw: list[tuple[int, list[str]]], source: Source) -> dict[str, 
     }
 
 
-def _matches_mdc(head: Head) -> bool:
-    """Most columns of dialogue acts have no name, so only columns that always have one count."""
-    return {"session.ID", "Message.From", "Message.Text"} <= head.keys
-
-
 MDC = Format(
     name="mdc",
     description="Microsoft Dialogue Challenge (TSV)",
     layout=f"a header of {', '.join(_COLUMNS)} and dialogue acts, separated by tabs",
     records=_records_mdc,
     convert=_convert_mdc,
-    matches=_matches_mdc,
+    # Most columns of dialogue acts have no name, so only columns that always have one count.
+    matches=signs("session.ID Message.From Message.Text"),
 )
 
 
@@ -77,23 +83,18 @@ MDC = Format(
 # and ``content``, the last. The lines of a session are consecutive. Texts are not quoted, and a tab in one is part of
 # it.
 
-_ROLES_JDDC = {"0": "user", "1": "assistant"}
 _NEEDED = ("session_id", "waiter_send", "content")
 
-SessionLine = tuple[int, dict[str, str] | BadRow]
+SessionLine = Line[dict[str, str] | BadRow]
 
 
 def _records_jddc(source: Source) -> Iterator[tuple[int, list[SessionLine]]]:
     """Sessions of consecutive lines; a file without the header is refused as a whole."""
-    # surrogateescape keeps bytes that are not UTF-8, which are replaced when the row is checked
-    lines = ((number, raw.decode("utf-8", "surrogateescape").rstrip("\r\n")) for number, raw in source.lines())
+    lines = source.text_lines()
     header = next(lines, (1, ""))[1].split("\t")
     if not _is_header(header):
         raise ConversationError(source.name, f"found the columns {', '.join(header)}; expected {JDDC.layout}")
-    rows = ((number, _cells(line, header)) for number, line in lines)
-    for _, session in groupby(rows, key=_session_jddc):
-        messages = list(session)
-        yield messages[0][0], messages
+    yield from _sessions(((number, _cells(line, header)) for number, line in lines), _session_jddc)
 
 
 def _cells(line: str, header: list[str]) -> dict[str, str] | BadRow:
@@ -114,10 +115,9 @@ def _convert_jddc(raw: list[SessionLine], source: Source) -> dict[str, Any]:
     for number, row in raw:
         if isinstance(row, BadRow):
             raise row
-        if row["waiter_send"] not in _ROLES_JDDC:
-            raise BadRow(f"found {row['waiter_send']!r} in waiter_send; expected 0 or 1", number)
+        role = role_of(row["waiter_send"], _ROLES, "in waiter_send", number)
         session = row["session_id"]
-        messages.append({"role": _ROLES_JDDC[row["waiter_send"]], "content": row["content"]})
+        messages.append({"role": role, "content": row["content"]})
     return {"id": session, "messages": messages}
 
 
@@ -147,28 +147,20 @@ JDDC = Format(
 _TURN_END = "__eou__"
 
 
-def _convert_dailydialog(raw: bytes, source: Source) -> dict[str, Any]:
+def _convert_dailydialog(raw: str, source: Source) -> dict[str, Any]:
     """The release names no speakers, so user and assistant alternate."""
-    text = parse_text(raw)
-    if _TURN_END not in text:
+    if _TURN_END not in raw:
         raise BadRow(f"found no {_TURN_END}; expected {DAILYDIALOG.layout}")
-    turns = [turn.strip() for turn in text.strip().removesuffix(_TURN_END).split(_TURN_END)]
-    roles = ("user", "assistant")
-    return {"messages": [{"role": roles[i % 2], "content": turn} for i, turn in enumerate(turns)]}
-
-
-def _matches_dailydialog(head: Head) -> bool:
-    """The mark at the end of a turn is the release's own."""
-    return _TURN_END in head.line
+    return {"messages": alternating(map(str.strip, raw.strip().removesuffix(_TURN_END).split(_TURN_END)))}
 
 
 DAILYDIALOG = Format(
     name="dailydialog",
     description="DailyDialog (dialogues_text.txt)",
     layout=f"one dialogue a line, its turns separated by {_TURN_END}",
-    records=Source.lines,
+    records=Source.text_lines,
     convert=_convert_dailydialog,
-    matches=_matches_dailydialog,
+    matches=lambda head: _TURN_END in head.line,  # the release's own
     sidecars={
         "dialogues_act.txt": "dialogue acts",
         "dialogues_emotion.txt": "emotions",
@@ -192,7 +184,6 @@ DAILYDIALOG = Format(
 # The session is restored: before, the true response, after. The other candidates are a label of the response,
 # ``negatives``, from which DialogueCSE learns with the settings of its paper.
 
-_ROLES_ECD = {"0": "user", "1": "assistant"}
 _SPEAKERS = re.compile(r"[01|]*-[01]-[01|]*")
 
 
@@ -200,9 +191,9 @@ def _split(cell: str) -> list[str]:
     return cell.split("|") if cell else []
 
 
-def _convert_ecd(raw: bytes, source: Source) -> dict[str, Any]:
+def _convert_ecd(raw: str, source: Source) -> dict[str, Any]:
     """Puts the true response back between the utterances before and after it."""
-    cells = parse_text(raw).split("\t")
+    cells = raw.split("\t")
     if len(cells) != 6 or not _SPEAKERS.fullmatch(cells[2]):
         raise BadRow(f"found {len(cells)} columns; expected {ECD.layout}")
     before, after, speakers, _, candidates, flags = cells
@@ -212,7 +203,7 @@ def _convert_ecd(raw: bytes, source: Source) -> dict[str, Any]:
     others = _split(candidates)
     response = others.pop(is_true.index("1"))
     texts = [*_split(before), response, *_split(after)]
-    roles = [_ROLES_ECD[flag] for part in speakers.split("-") for flag in _split(part)]
+    roles = [_ROLES[flag] for part in speakers.split("-") for flag in _split(part)]
     if len(roles) != len(texts):
         raise BadRow(f"found {len(roles)} speakers in the third column for {len(texts)} utterances")
     messages: list[dict[str, Any]] = [{"role": role, "content": text} for role, text in zip(roles, texts)]
@@ -230,7 +221,7 @@ ECD = Format(
     name="ecd",
     description="E-commerce Dialogue Corpus, response selection release (text)",
     layout="six columns separated by tabs: before, after, speakers (0|1-0-1), label, candidates, flags",
-    records=Source.lines,
+    records=Source.text_lines,
     convert=_convert_ecd,
     matches=_matches_ecd,
 )
@@ -258,10 +249,9 @@ ECD = Format(
 # The release does not say which speaker is the user; 0 is read as user and 1 as assistant. The label ``topics`` is a
 # list. Such a file with a header is a `table`.
 
-_ROLES_DIAL2VEC = {"0": "user", "1": "assistant"}
 _NO_TOPIC = "0"
 
-Cells = tuple[int, list[str]]
+Cells = Line[list[str]]
 
 
 def _split_line(line: str) -> list[str]:
@@ -272,10 +262,6 @@ def _turns(samples: str) -> list[str]:
     return [turn.strip() for turn in samples.split("|", 1)[0].split("#")]
 
 
-def _session_dial2vec(line: Cells) -> Hashable:
-    return line[1][0]
-
-
 def _dialogue(line: Cells) -> Hashable:
     number, cells = line
     return (cells[0], cells[1].split("|", 1)[0]) if len(cells) == 3 else number
@@ -283,14 +269,9 @@ def _dialogue(line: Cells) -> Hashable:
 
 def _records_dial2vec(source: Source) -> Iterator[tuple[int, list[Cells]]]:
     """Lines that make up one dialogue: ten with different samples for training, or the messages of a session."""
-    # surrogateescape keeps bytes that are not UTF-8, which are replaced when the row is checked
-    lines = ((number, _split_line(raw.decode("utf-8", "surrogateescape"))) for number, raw in source.lines())
-    first = next(lines, None)
-    if first is None:
-        return
-    for _, group in groupby(chain([first], lines), key=_session_dial2vec if len(first[1]) == 4 else _dialogue):
-        together = list(group)
-        yield together[0][0], together
+    lines = ((number, _split_line(line)) for number, line in source.text_lines())
+    for first in lines:
+        yield from _sessions(chain([first], lines), (lambda line: line[1][0]) if len(first[1]) == 4 else _dialogue)
 
 
 def _convert_dial2vec(raw: list[Cells], source: Source) -> dict[str, Any]:
@@ -302,11 +283,11 @@ def _convert_dial2vec(raw: list[Cells], source: Source) -> dict[str, Any]:
 def _from_dialogue(cells: list[str]) -> dict[str, Any]:
     speakers, samples, topic = cells
     turns = _turns(samples)
-    if not speakers or not set(speakers) <= _ROLES_DIAL2VEC.keys():
+    if not speakers or not set(speakers) <= _ROLES.keys():
         raise BadRow(f"found {speakers[:40]!r} as speakers; expected a 0 or 1 for each turn")
     if len(turns) != len(speakers):
         raise BadRow(f"found {len(speakers)} speakers for {len(turns)} turns; expected {DIAL2VEC.layout}")
-    messages = [{"role": _ROLES_DIAL2VEC[speaker], "content": turn} for speaker, turn in zip(speakers, turns)]
+    messages = [{"role": _ROLES[speaker], "content": turn} for speaker, turn in zip(speakers, turns)]
     return {"messages": messages, "topics": None if topic == _NO_TOPIC else [topic]}
 
 
@@ -317,10 +298,9 @@ def _from_session(lines: list[Cells]) -> dict[str, Any]:
         if len(cells) != 4:
             raise BadRow(f"found {len(cells)} columns; expected {DIAL2VEC.layout}", number)
         _, speaker, text, topic = cells
-        if speaker not in _ROLES_DIAL2VEC:
-            raise BadRow(f"found {speaker!r} as speaker; expected 0 or 1", number)
+        role = role_of(speaker, _ROLES, "as speaker", number)
         if text:  # the release leaves blank messages out too
-            messages.append({"role": _ROLES_DIAL2VEC[speaker], "content": text})
+            messages.append({"role": role, "content": text})
         topics |= dict.fromkeys(filter(None, topic.split("|")))
     return {"id": lines[0][1][0], "messages": messages, "topics": list(topics)}
 
@@ -329,8 +309,8 @@ def _matches_dial2vec(head: Head) -> bool:
     """Three columns, the first with a digit for each turn in the second; or four, the second a 0 or 1."""
     cells = _split_line(head.line)
     if len(cells) == 3:
-        return set(cells[0]) <= _ROLES_DIAL2VEC.keys() and len(cells[0]) == len(_turns(cells[1])) > 1
-    return len(cells) == 4 and cells[1] in _ROLES_DIAL2VEC
+        return set(cells[0]) <= _ROLES.keys() and len(cells[0]) == len(_turns(cells[1])) > 1
+    return len(cells) == 4 and cells[1] in _ROLES
 
 
 DIAL2VEC = Format(

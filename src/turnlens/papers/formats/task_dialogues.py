@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from itertools import count, takewhile
+from itertools import count, filterfalse, takewhile
 from pathlib import Path
 from typing import Any
 
 from turnlens.errors import ConversationError
 from turnlens.formats.bad_input import BadRow, parse_record
-from turnlens.formats.format import Format, Head
+from turnlens.formats.format import Format, signs
 from turnlens.formats.source_file import Source
+from turnlens.papers.formats.speakers import SIDES, alternating, spoken
 
 # --- Schema-Guided Dialogue and MultiWOZ 2.2, which has its layout: ``dialogues_*.json``.
 #
@@ -46,17 +47,12 @@ def _convert_sgd(raw: Any, source: Source) -> dict[str, Any]:
     }
 
 
-def _matches_sgd(head: Head) -> bool:
-    """True of MultiWOZ 2.2 as well, which needs nothing else."""
-    return {"dialogue_id", "turns"} <= head.keys
-
-
 SGD = Format(
     name="sgd",
     description="Schema-Guided Dialogue, also MultiWOZ 2.2 (dialogues_*.json)",
     layout='{"dialogue_id", "services", "turns": [{"speaker": "USER" or "SYSTEM", "utterance", "frames"}, …]}',
     convert=_convert_sgd,
-    matches=_matches_sgd,
+    matches=signs("dialogue_id turns"),  # true of MultiWOZ 2.2 as well, which needs nothing else
     sidecars={"schema.json": "services and slots"},
 )
 
@@ -111,11 +107,10 @@ def _convert_multiwoz(raw: Any, source: Source) -> dict[str, Any]:
     dialogue = parse_record(raw)
     if "dialogue_id" in dialogue:
         return _convert_sgd(dialogue, source)
-    roles = ("user", "assistant")
     return {
         **({"split": dialogue["split"]} if "split" in dialogue else {}),
         "id": dialogue["id"],
-        "messages": [{"role": roles[i % 2], "content": turn["text"]} for i, turn in enumerate(dialogue["log"])],
+        "messages": alternating(turn["text"] for turn in dialogue["log"]),
         "domains": [
             name
             for name, goal in dialogue["goal"].items()
@@ -124,18 +119,13 @@ def _convert_multiwoz(raw: Any, source: Source) -> dict[str, Any]:
     }
 
 
-def _matches_multiwoz(head: Head) -> bool:
-    """The file's own keys are ids, so those inside the first dialogue decide."""
-    return {"goal", "log"} <= head.inner_keys
-
-
 MULTIWOZ = Format(
     name="multiwoz",
     description="MultiWOZ 2.0, 2.1 (data.json) and 2.2 (dialogues_*.json)",
     layout='one object of dialogues by id: {"…": {"goal": {"hotel": {…}, …}, "log": [{"text": "…"}, …]}, …}',
     records=_records_multiwoz,
     convert=_convert_multiwoz,
-    matches=_matches_multiwoz,
+    matches=lambda head: {"goal", "log"} <= head.inner_keys,  # the file's own keys are ids
     sidecars=_SIDECARS,
 )
 
@@ -168,19 +158,10 @@ def _convert_bitod(raw: Any, source: Source) -> dict[str, Any]:
     tasks = [capability["Task"] for capability in dialogue["Scenario"]["WizardCapabilities"]]
     return {
         "id": dialogue["id"],
-        "messages": [
-            {"role": _ROLES_BITOD[event["Agent"]], "content": event["Text"]}
-            for event in dialogue["Events"]
-            if not _is_query(event)
-        ],
+        "messages": spoken(filterfalse(_is_query, dialogue["Events"]), _ROLES_BITOD, "Agent", "Text"),
         # searching for a hotel and booking it are two tasks of one domain
         "domains": list(dict.fromkeys(_CHINESE_TASKS.get(task, task.split("_")[0]) for task in tasks)),
     }
-
-
-def _matches_bitod(head: Head) -> bool:
-    """The file's own keys are ids, so those inside the first dialogue decide."""
-    return {"Scenario", "Events"} <= head.inner_keys
 
 
 BITOD = Format(
@@ -190,7 +171,7 @@ BITOD = Format(
     '"Events": [{"Agent": "User" or "Wizard", "Text": "…"}, …]}, …}',
     records=Source.keyed_records,
     convert=_convert_bitod,
-    matches=_matches_bitod,
+    matches=lambda head: {"Scenario", "Events"} <= head.inner_keys,  # the file's own keys are ids
     sidecars={"dict_en_zh.json": "translated values", "??_fewshot_dials.json": "ids of a split"},
 )
 
@@ -218,16 +199,9 @@ def _convert_doc2dial(raw: Any, source: Source) -> dict[str, Any]:
     dialogue = parse_record(raw)
     return {
         "id": dialogue["dial_id"],
-        "messages": [
-            {"role": _ROLES_DOC2DIAL[turn["role"]], "content": turn["utterance"]} for turn in dialogue["turns"]
-        ],
+        "messages": spoken(dialogue["turns"], _ROLES_DOC2DIAL, "role", "utterance"),
         "domain": dialogue["domain"],
     }
-
-
-def _matches_doc2dial(head: Head) -> bool:
-    """The one key of the outermost object is the release's own."""
-    return "dial_data" in head.keys
 
 
 DOC2DIAL = Format(
@@ -237,7 +211,7 @@ DOC2DIAL = Format(
     "…]}}}",
     records=_records_doc2dial,
     convert=_convert_doc2dial,
-    matches=_matches_doc2dial,
+    matches=signs("dial_data"),  # the one key of the outermost object is the release's own
     sidecars={"doc2dial_doc.json": "documents", "multidoc2dial_doc.json": "documents"},
 )
 
@@ -253,18 +227,12 @@ def _convert_metalwoz(raw: Any, source: Source) -> dict[str, Any]:
     turns = dialogue["turns"]
     if not isinstance(turns, list):
         raise BadRow(f"found {type(turns).__name__} as 'turns'; expected {METALWOZ.layout}")
-    roles = ("assistant", "user")
     return {
         "id": dialogue["id"],
-        "messages": [{"role": roles[i % 2], "content": text} for i, text in enumerate(turns)],
+        "messages": alternating(turns, SIDES[::-1]),
         "domain": dialogue["domain"],
         "task_id": dialogue["task_id"],
     }
-
-
-def _matches_metalwoz(head: Head) -> bool:
-    """All four keys are needed: ``id`` and ``turns`` are common names."""
-    return {"id", "domain", "task_id", "turns"} <= head.keys
 
 
 METALWOZ = Format(
@@ -272,7 +240,7 @@ METALWOZ = Format(
     description="MetaLWOZ (dialogues/*.txt)",
     layout='{"id", "domain", "task_id", "turns": ["…", …]} on each line',
     convert=_convert_metalwoz,
-    matches=_matches_metalwoz,
+    matches=signs("id domain task_id turns"),  # all four, since ``id`` and ``turns`` are common names
     sidecars={"tasks.txt": "descriptions of tasks"},
 )
 
@@ -293,17 +261,12 @@ def _convert_taskmaster(raw: Any, source: Source) -> dict[str, Any]:
     return row
 
 
-def _matches_taskmaster(head: Head) -> bool:
-    """The two keys that all four releases have."""
-    return {"conversation_id", "utterances"} <= head.keys
-
-
 TASKMASTER = Format(
     name="taskmaster",
     description="Taskmaster 1-4 (JSON)",
     layout='{"conversation_id", "vertical", "utterances": [{"index", "speaker", "text"}, …]}',
     convert=_convert_taskmaster,
-    matches=_matches_taskmaster,
+    matches=signs("conversation_id utterances"),  # the two keys that all four releases have
 )
 
 
@@ -319,18 +282,12 @@ def _convert_self_dialogue(raw: Any, source: Source) -> dict[str, Any]:
     columns = list(takewhile(record.__contains__, (f"Answer.sentence{i}" for i in count(1))))
     if not columns:
         raise KeyError("Answer.sentence1")
-    sentences = [" ".join(record[column].split()) for column in columns]
-    roles = ("user", "assistant")
+    messages = alternating(" ".join(record[column].split()) for column in columns)
     return {
         "id": record["AssignmentId"],
         "topic": re.sub(r"\d+", "", source.stem).strip("_- "),
-        "messages": [{"role": roles[i % 2], "content": text} for i, text in enumerate(sentences) if text],
+        "messages": [message for message in messages if message["content"]],
     }
-
-
-def _matches_self_dialogue(head: Head) -> bool:
-    """``AssignmentId`` is the column of the crowd-working platform."""
-    return {"AssignmentId", "Answer.sentence1"} <= head.keys
 
 
 SELF_DIALOGUE = Format(
@@ -339,5 +296,5 @@ SELF_DIALOGUE = Format(
     layout="CSV with the columns AssignmentId, Answer.sentence1, Answer.sentence2, …",
     records=Source.rows,
     convert=_convert_self_dialogue,
-    matches=_matches_self_dialogue,
+    matches=signs("AssignmentId Answer.sentence1"),  # the former is the column of the crowd-working platform
 )
