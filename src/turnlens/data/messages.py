@@ -88,9 +88,8 @@ def labelled_messages(conversations: Conversations, label: str) -> list[tuple[st
     if not labelled:
         problem = f"no message carries the label {label!r} (--label, in Python label=)"
         if any(conversation.get(label) is not None for conversation in conversations):
-            problem += (
-                f", but conversations do: --task conversation-retrieval --conversation-label {label} evaluates it"
-            )
+            command = f"--task conversation-retrieval --conversation-label {label}"
+            problem += f", but conversations do: {command} evaluates it"
         raise ConversationError("conversations", f"{problem}; messages have: {', '.join(fields) or 'no field at all'}")
     return labelled
 

@@ -38,6 +38,7 @@ PATTERNS: dict[str, tuple[str, Finder]] = {
     "national_ids": ("[id]", national_ids),
     "handles": ("[handle]", handles),
 }
+_SOURCES = {"names": "FILE", "persons": "MODEL"}
 NOT_FOUND = "people's names and postal addresses"
 _PATTERNS_VERSION = 2  # raised when patterns change, so that files which were read with older patterns are read again
 _PSEUDONYM_DIGITS = 32  # 128 bits, so that different ids do not meet
@@ -97,11 +98,9 @@ class Redaction:
         sources: dict[str, str] = {}
         for part in filter(None, (part.strip() for part in text.split(","))):
             kind, _, value = part.partition("=")
-            if kind in ("names", "persons"):
+            if kind in _SOURCES:
                 if not value:
-                    raise ValueError(
-                        f"redact: found {part!r}; expected {kind}={'FILE' if kind == 'names' else 'MODEL'}"
-                    )
+                    raise ValueError(f"redact: found {part!r}; expected {kind}={_SOURCES[kind]}")
                 sources[kind] = value
             else:
                 patterns += PATTERNS if part == "all" else [part]
