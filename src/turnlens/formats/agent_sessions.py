@@ -12,7 +12,7 @@ from typing import Any
 
 from turnlens.formats.call_sessions import Call, conversations, each_call
 from turnlens.formats.calls import convert
-from turnlens.formats.format import Format, Head, signs
+from turnlens.formats.format import Format, signs
 from turnlens.formats.message_times import time_and_order
 from turnlens.formats.model_bodies import request_messages, token_counts
 from turnlens.formats.source_file import Source
@@ -75,7 +75,7 @@ def _codex(source: Source) -> Iterator[tuple[int, Any]]:
         if line.get("type") == "session_meta" or {"id", "instructions"} <= line.keys():
             session, model, begun = str(payload["id"]), None, payload.get("timestamp")
         model = payload.get("model") or model
-        is_item = line.get("type") in ("response_item", payload.get("type")) and payload.get("type") in _ITEMS
+        is_item = line.get("type") in ("response_item", payload.get("type")) and payload.get("type") in _ITEMS.split()
         if is_item and not _is_written_by_codex(payload):
             for call in _call(session, payload, line.get("timestamp"), model=model):
                 yield {**call, "time": call["time"] or begun}
@@ -83,10 +83,7 @@ def _codex(source: Source) -> Iterator[tuple[int, Any]]:
     return each_call(source, CODEX.layout, read)
 
 
-_ITEMS = (
-    *("message", "reasoning", "function_call", "function_call_output"),
-    *("custom_tool_call", "custom_tool_call_output"),
-)
+_ITEMS = "message reasoning function_call function_call_output custom_tool_call custom_tool_call_output"
 
 
 def _is_written_by_codex(item: dict[str, Any]) -> bool:
@@ -97,10 +94,6 @@ def _is_written_by_codex(item: dict[str, Any]) -> bool:
 
 
 _is_meta = signs("timestamp type payload payload/cwd|payload/cli_version|payload/originator")
-
-
-def _is_codex(head: Head) -> bool:
-    return _is_meta(head) or head.keys - {"git"} == {"id", "timestamp", "instructions"}
 
 
 CLAUDE_CODE = Format(
@@ -117,5 +110,5 @@ CODEX = Format(
     layout='lines {"timestamp", "type": "session_meta" or "response_item", "payload": {…}}',
     records=lambda source: conversations(_codex(source), _joined),
     convert=convert,
-    matches=_is_codex,
+    matches=lambda head: _is_meta(head) or head.keys - {"git"} == {"id", "timestamp", "instructions"},
 )

@@ -310,9 +310,8 @@ def message_key(message: dict[str, Any]) -> str:
     try:
         return json.dumps(parts, sort_keys=True, default=str)
     except RecursionError:
-        raise BadRow(
-            "what a tool is called with, or returns, is nested too deeply; remove the innermost parts"
-        ) from None
+        problem = "what a tool is called with, or returns, is nested too deeply; remove the innermost parts"
+        raise BadRow(problem) from None
 
 
 def score_labels(scores: Any) -> dict[str, Any]:

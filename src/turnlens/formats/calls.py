@@ -46,9 +46,9 @@ _FAILED = 400  # from here on, statuses of HTTP are errors
 _MODELS = ("model", "request_model", "response_model", "model_id", "model_name")
 _KNOWN = {*_SESSIONS, *_TIMES, *_STATUSES, *_MODELS, *(name for names in _NUMBERS.values() for name in names)}
 _KNOWN |= {"id", "error", "error_str", "feedback_rating", "scores", *_PLACES}
-_FLAT_ASKED = ("messages", "prompt", "query", "question", "input", "user_message", "user_input")
-_FLAT_ANSWERED = (
-    *("response", "completion", "answer", "output", "assistant_message", "assistant_response", "bot_response"),
+_FLAT = (  # columns of what was asked, and of what was answered
+    "messages prompt query question input user_message user_input",
+    "response completion answer output assistant_message assistant_response bot_response",
 )
 _NOT_FLAT = ("instruction", "request", "chosen")  # of rows to learn from, and of logs that hold bodies
 # The words in names of columns that rows to learn from do not have.
@@ -197,7 +197,7 @@ def _number(record: dict[str, Any], names: tuple[str, ...]) -> float | None:
 
 def _flat_names(keys: Collection[str]) -> tuple[str, str] | None:
     """Return the columns of the question and the answer."""
-    asked, answered = (next((name for name in names if name in keys), None) for names in (_FLAT_ASKED, _FLAT_ANSWERED))
+    asked, answered = (next((name for name in names.split() if name in keys), None) for names in _FLAT)
     return None if asked is None or answered is None or not set(_NOT_FLAT).isdisjoint(keys) else (asked, answered)
 
 

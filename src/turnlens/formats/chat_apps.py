@@ -26,10 +26,7 @@ from turnlens.formats.message_times import time_and_order
 from turnlens.formats.source_file import Source
 from turnlens.formats.text_encoding import without_mojibake
 
-_KEPT = (
-    *("id", "type", "timestamp", "content", "author", "reference", "attachments", "embeds", "stickers"),
-    "forwardedMessage",
-)
+_KEPT = "id type timestamp content author reference attachments embeds stickers forwardedMessage"
 _META_FILES = ("photos", "videos", "audio_files", "files", "gifs", "sticker", "share", "media")
 _DISCORD_TEXTS = ("Default", "Reply", "0", "19")  # numbers in exports of old versions
 _TELEGRAM_FILES = ("media_type", "sticker_emoji", "photo", "file", "poll.question", "location_information")
@@ -41,7 +38,7 @@ def _discord_records(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     for _, (key, value) in source.object_items():
         source.tick()
         if key == "messages":
-            kept = {name: value.get(name) for name in _KEPT} if isinstance(value, dict) else value
+            kept = {name: value.get(name) for name in _KEPT.split()} if isinstance(value, dict) else value
             channel["messages"].append(kept)
         else:
             channel[key] = value

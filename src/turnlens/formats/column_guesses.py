@@ -39,9 +39,8 @@ Fields = dict[str, list[Any]]
 
 def ranked(fields: Fields, score: Callable[[str, list[Any]], float]) -> dict[str, float]:
     """The fields with a score above 0, the highest first, and in their order among equals."""
-    scores = {
-        name: score(name, [value for value in values if value not in (None, "")]) for name, values in fields.items()
-    }
+    filled = {name: [value for value in values if value not in (None, "")] for name, values in fields.items()}
+    scores = {name: score(name, values) for name, values in filled.items()}
     return dict(sorted(((n, value) for n, value in scores.items() if value > 0), key=lambda item: -item[1]))
 
 
@@ -130,9 +129,8 @@ def speaker_score(name: str, values: list[Any], ids: list[Any]) -> float:
     speakers = Counter(dict.fromkeys(zip(map(str, ids), map(str, values))).keys()) if ids else None
     changes = len(speakers) > len(set(map(str, ids))) if speakers is not None else kinds > 1
     few = 1 if 2 <= kinds <= max(4, len(values) // 4) else 0
-    hints = (
-        3 * hinted(name, "speaker") - hinted(name, "id") + 0.5 * (plain_name(name).split("_")[-1] in ("type", "role"))
-    )
+    is_kind = plain_name(name).split("_")[-1] in ("type", "role")
+    hints = 3 * hinted(name, "speaker") - hinted(name, "id") + 0.5 * is_kind
     return hints + few + changes - 1.5
 
 

@@ -181,9 +181,8 @@ def _only_one(meaning: str, groups: tuple[str, ...], names: list[str]) -> str | 
         hits = [name for name in names if plain_name(name) in group.split()]
         if len(hits) > 1:
             could = " and ".join(map(repr, hits))
-            raise ValueError(
-                f"the columns {could} could each be the {meaning}; say which: --columns {meaning}={hits[0]}"
-            )
+            problem = f"the columns {could} could each be the {meaning}"
+            raise ValueError(f"{problem}; say which: --columns {meaning}={hits[0]}")
         if hits:
             return hits[0]
     return None
@@ -282,7 +281,5 @@ def without(record: dict[str, Any], paths: Iterable[str]) -> dict[str, Any]:
             record = {name: value for name, value in record.items() if name != path}
         elif dot and isinstance(record.get(first), dict):
             inner = without(record[first], [rest])
-            record = {name: (inner if name == first else value) for name, value in record.items()}
-            if not inner:
-                del record[first]
+            record = {n: inner if n == first else value for n, value in record.items() if inner or n != first}
     return record

@@ -14,13 +14,8 @@ from turnlens.formats.json_stream import JsonText
 from turnlens.formats.source_file import Source
 
 _RECORDS_LOOKED_AT = 100
-# Where pages keep their records, whatever these are; and where they keep those of products that are known. A dot leads
-# into an object.
-_PAGES = (
-    *("data", "results", "_results", "value", "items", "records", "payload", "rows", "tickets", "chats", "threads"),
-    "conversations",
-)
-_KNOWN_PAGES = (*_PAGES, "messages", "events", "chats.list", "_embedded.conversations")
+# Where pages keep their records, whatever these are.
+PAGES = "data results _results value items records payload rows tickets chats threads conversations"
 
 
 def text_head(source: Source) -> Head:
@@ -97,19 +92,11 @@ def page_records(source: Source, *pages: str) -> Iterator[tuple[int, Any]]:
     yield from enumerate(records, start=1)
 
 
-def pages_in(head: Head) -> Iterator[tuple[str, frozenset[str]]]:
-    """Return the places at which a file's first object may keep records, with the keys of the first record."""
-    for page in _KNOWN_PAGES:
-        outer, _, inner = page.partition(".")
-        if inner in head.inner.get(outer, ()) if inner else outer in head.inner:
-            yield page, frozenset() if inner else head.inner[outer]
-
-
 def any_records(source: Source, besides: str = "") -> Iterator[tuple[int, Any]]:
     """The records of a file or, where it is a page, those in it; ``besides`` is a name under which there are none."""
     if source.ending == ".json":
         inner = object_head(source)[0].inner
-        page = next((page for page in _PAGES if page in inner and page != besides), "")
+        page = next((page for page in PAGES.split() if page in inner and page != besides), "")
         rows = page_records(source, page) if page else iter(())
         first = next(rows, None)  # none where an object, not a list, has this name
         if first is not None:

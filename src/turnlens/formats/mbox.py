@@ -28,7 +28,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 from turnlens.formats.bad_input import BadRow
 from turnlens.formats.budget import LEVEL, PART, Budget
-from turnlens.formats.format import Format, Head
+from turnlens.formats.format import Format
 from turnlens.formats.html_text import html_text
 from turnlens.formats.source_file import Source
 from turnlens.formats.text_encoding import decoded
@@ -236,18 +236,14 @@ def _decoded(body: EmailMessage) -> str:
     return decoded(raw, encoding, cast(_Forgiving, body.policy).place).replace("\r\n", "\n")
 
 
-def matches(head: Head) -> bool:
-    """A line ``From `` that begins a message, and headers after it."""
-    return head.line.startswith("From ") and any(_HEADER.match(line) for line in head.lines[1:3])
-
-
 FORMAT = Format(
     name="mbox",
     description="e-mail threads in a mailbox (mbox)",
     layout="a mailbox in mbox format: e-mails with their headers, each after a line “From …”",
     records=records,
     convert=convert,
-    matches=matches,
+    # a line that begins a message, and headers after it
+    matches=lambda head: head.line.startswith("From ") and any(map(_HEADER.match, head.lines[1:3])),
 )
 
 

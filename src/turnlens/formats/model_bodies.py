@@ -18,14 +18,8 @@ from turnlens.formats.message_times import time_and_order
 _PARTS = ("_call", "_call_output", "reasoning")  # how the types of items of Responses end that are no messages
 # Where an input or an output that is an object keeps the messages, and else the text.
 _MESSAGES = ("messages", "input", "chat_history", "prompt", "input_messages", "contents", "new_message", "inputs")
-_ASKED = (
-    *("question", "query", "input", "prompt", "text", "content", "message", "user_input", "user_message", "value"),
-    "contents",
-)
-_ANSWERS = (
-    *("output", "outputs", "answer", "response", "result", "text", "content", "completion", "output_text"),
-    "generation",
-)
+_ASKED = "question query input prompt text content message user_input user_message value contents"
+_ANSWERS = "output outputs answer response result text content completion output_text generation"
 _SYSTEM = ("system", "instructions", "config.system_instruction", "systemInstruction")
 _TOKENS = {  # ours -> OpenAI's, Anthropic's, LangChain's and older names
     "input_tokens": ("input_tokens", "prompt_tokens", "input", "promptTokens", "promptTokenCount"),
@@ -92,8 +86,8 @@ def response_message(response: Any) -> dict[str, Any] | None:
 
 def _content_of(response: dict[str, Any]) -> Any:
     """The content of an output of unknown layout; the message of an error is none."""
-    names = _ANSWERS if response.get("error") else (*_ANSWERS, "message")
-    inner = first_of(response, names)
+    names = _ANSWERS if response.get("error") else f"{_ANSWERS} message"
+    inner = first_of(response, names.split())
     is_only = len(response) == 1 and "error" not in response
     return next(iter(response.values())) if inner is None and is_only else inner
 
@@ -130,10 +124,10 @@ def _messages_in(value: dict[str, Any]) -> list[dict[str, Any]] | None:
     for name in _MESSAGES:
         inner = parsed(value.get(name))
         if isinstance(inner, list | dict) and inner and (messages := _messages_of(inner)):
-            question = next((value[n] for n in _ASKED if isinstance(value.get(n), str)), None)
+            question = next((value[n] for n in _ASKED.split() if isinstance(value.get(n), str)), None)
             asks_apart = name == "chat_history" and question
             return [*messages, {"role": "user", "content": question}] if asks_apart else messages
-    text = first_of(value, _ASKED)
+    text = first_of(value, _ASKED.split())
     if text is None and len(value) == 1:
         text = next(iter(value.values()))
     return _messages_of(parsed(text)) if text is not value else None

@@ -47,20 +47,14 @@ class Source:
 
     Args:
         path: The file.
-        tick: Called now and then by formats that read much before they yield a first conversation.
         encoding: That of its text, if it is known.
         budget: What reading may take, if other files draw from it too.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        tick: Callable[[], None] = lambda: None,
-        encoding: str | None = None,
-        budget: Budget | None = None,
-    ) -> None:
+    def __init__(self, path: Path, encoding: str | None = None, budget: Budget | None = None) -> None:
         self.path = path
-        self.tick = tick
+        # called now and then by formats that read much before they yield a first conversation
+        self.tick: Callable[[], None] = lambda: None
         self._encoding = encoding
         self._budget = budget
         self.is_gzipped = path.suffix.lower() == ".gz"

@@ -99,18 +99,12 @@ _KINDS = {
     **dict.fromkeys(("retriever", "retrieval"), "retriever"),
 }
 # Names of which a record of each product has some beside those that are required; in lower case with underscores.
-_SIGNS = (
-    ("langfuse", "id trace_id type start_time", "usage_details parent_observation_id level"),
-    ("langsmith", "run_type inputs", "trace_id dotted_order parent_run_id parent_run_ids session_id"),
-    (
-        *("opik", "id start_time input output"),
-        "thread_id feedback_scores total_estimated_cost span_count parent_span_id error_info",
-    ),
-    (
-        *("langfuse", "id input output"),
-        "parent_observation_id usage_details completion_start_time html_path bookmarked session_id",
-    ),
-)
+_SIGNS = """
+langfuse: id trace_id type start_time: usage_details parent_observation_id level
+langsmith: run_type inputs: trace_id dotted_order parent_run_id parent_run_ids session_id
+opik: id start_time input output: thread_id feedback_scores total_estimated_cost span_count parent_span_id error_info
+langfuse: id input output: parent_observation_id usage_details completion_start_time html_path bookmarked session_id
+""".strip().splitlines()
 _TIMES = {"timestamp", "start_time"}
 _EVENTS = re.compile(r"gen_ai\.(?:(system|user|assistant|tool)\.message|choice|content\.(prompt|completion))")
 _IN_LIST = re.compile(r"(?:attributes\.)?(.+?)\.(\d+(?:\..*)?)")
@@ -125,7 +119,7 @@ def convention_of(keys: frozenset[str]) -> str | None:
     if "span_id" in keys and ({"trace_id", "attributes"} <= keys or any(key.startswith("attributes.") for key in keys)):
         return "otel"
     plain = {plain_name(key) for key in keys}
-    for name, required, signs in _SIGNS:
+    for name, required, signs in (line.split(": ") for line in _SIGNS):
         if plain >= set(required.split()) and plain & set(signs.split()) and plain & _TIMES:
             return name
     return None

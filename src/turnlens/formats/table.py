@@ -33,14 +33,15 @@ from turnlens.formats.bad_input import BadRow, parse_record, warn
 from turnlens.formats.budget import RECORD
 from turnlens.formats.column_names import plain_name
 from turnlens.formats.columns import NO_COLUMNS, Columns, check_present, columns_known, find_columns, value_at, without
-from turnlens.formats.file_head import any_records, pages_in
-from turnlens.formats.format import Format, Head
+from turnlens.formats.file_head import PAGES, any_records
+from turnlens.formats.format import Format
 from turnlens.formats.html_text import without_markup
 from turnlens.formats.message_times import DateOrder
 from turnlens.formats.raw_messages import RawMessage, message_rows, named_labels
 from turnlens.formats.source_file import Source
 from turnlens.formats.waiting_rows import groups_of, waiting_rows
 
+_PAGES = (*PAGES.split(), "messages", "events")
 _HEADED = (".csv", ".tsv", ".parquet", ".xlsx")
 _YES, _NO = frozenset(("true", "1", "yes")), frozenset(("false", "0", "no"))
 # By the plain name of a column, the values that tell an internal note.
@@ -176,11 +177,6 @@ def convert(raw: Group, source: Source) -> dict[str, Any] | None:
     return {**named_labels(labels, ("id", "messages")), "id": identifier, "messages": messages}
 
 
-def matches(head: Head) -> bool:
-    """Match the usual names of columns, in lower case with underscores: ``SessionID`` counts as ``session_id``."""
-    return columns_known(head.keys) or any(columns_known(keys) for _, keys in pages_in(head))
-
-
 FORMAT = Format(
     name="table",
     description="one message a row with columns for conversation, speaker and text (CSV, TSV, Excel, Parquet, JSONL)",
@@ -188,7 +184,8 @@ FORMAT = Format(
     "the text (such as text)",
     records=records,
     convert=convert,
-    matches=matches,
+    # the usual names of columns, in lower case with underscores: SessionID counts as session_id
+    matches=lambda head: any(map(columns_known, (head.keys, *(head.inner.get(page, ()) for page in _PAGES)))),
 )
 
 

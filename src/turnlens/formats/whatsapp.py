@@ -22,7 +22,7 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from turnlens.formats.bad_input import BadRow, warn
-from turnlens.formats.format import Format, Head
+from turnlens.formats.format import Format
 from turnlens.formats.source_file import Source
 
 Order = Literal["day/month/year", "month/day/year", "year/month/day"]
@@ -122,9 +122,8 @@ def _time(entry: Entry, date: Date, order: Order) -> str:
         time = datetime(year, parts["month"], parts["day"], hour, int(stamp["minute"]), int(stamp["second"] or 0))
     except ValueError as error:
         written = stamp[0].removesuffix(stamp["rest"]).strip()
-        raise BadRow(
-            f"found the time {written!r}, which is not a time in the order {order} ({error})", entry.number
-        ) from None
+        problem = f"found the time {written!r}, which is not a time in the order {order} ({error})"
+        raise BadRow(problem, entry.number) from None
     return time.isoformat()
 
 
@@ -147,16 +146,11 @@ def _message(text: str) -> dict[str, Any]:
     return {**message, "content": text, "attachments": files or None}
 
 
-def matches(head: Head) -> bool:
-    """Match if the first line begins with a date and a time."""
-    return bool(_LINE.match(head.line))
-
-
 FORMAT = Format(
     name="whatsapp",
     description="a WhatsApp chat, exported as text",
     layout="lines such as “[31/12/2023, 21:05:59] Anna: …” or “31/12/2023, 21:05 - Anna: …”",
     records=records,
     convert=convert,
-    matches=matches,
+    matches=lambda head: bool(_LINE.match(head.line)),  # a date and a time
 )

@@ -160,10 +160,8 @@ def _from_header(rows: Iterator[tuple[int, tuple[Any, ...]]], merged: Merged) ->
     first = list(islice(rows, _HEADER_SOUGHT))
     filled = [sum(1 for value in row if _text(value)) for _, row in first]
     least = max(filled, default=0) / 2
-    is_header = (
-        n for n, (row, count) in enumerate(zip(first, filled)) if count > least and row[0] not in merged.across
-    )
-    yield from first[next(is_header, 0) :]
+    headers = (n for n, row in enumerate(first) if filled[n] > least and row[0] not in merged.across)
+    yield from first[next(headers, 0) :]
     yield from rows
 
 
