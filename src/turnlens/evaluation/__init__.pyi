@@ -1,10 +1,10 @@
 # What `turnlens.evaluation` offers, at run time as well (see __init__.py).
 
+from .conversation_labels import EmbeddedConversations as EmbeddedConversations
+from .conversation_labels import LabelledConversations as LabelledConversations
+from .conversation_labels import embed_labelled as embed_labelled
+from .conversation_labels import labelled_conversations as labelled_conversations
 from .evaluator import TaskEvaluator as TaskEvaluator
-from .labelled_conversations import EmbeddedConversations as EmbeddedConversations
-from .labelled_conversations import LabelledConversations as LabelledConversations
-from .labelled_conversations import embed_labelled as embed_labelled
-from .labelled_conversations import labelled_conversations as labelled_conversations
 from .results import compare_results as compare_results
 from .running import evaluate as evaluate
 from .running import load_task as load_task

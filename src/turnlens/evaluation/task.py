@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from turnlens._utils.registries import TASKS, LevelName, check_task
 from turnlens.data.messages import Conversations
 from turnlens.encoders.encoder import Encoder, as_conversational
-from turnlens.evaluation.labelled_conversations import EmbeddedConversations, embed_labelled
+from turnlens.evaluation.conversation_labels import EmbeddedConversations, embed_labelled
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-    from turnlens.evaluation.labelled_conversations import EncodeConversations
+    from turnlens.evaluation.conversation_labels import EncodeConversations
     from turnlens.evaluation.scoring import Encode
 
 RANK, RANK_OVER_LENGTHS = "average_rank", "average_rank_over_lengths"

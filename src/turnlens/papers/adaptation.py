@@ -6,7 +6,6 @@ Gururangan et al., Don't Stop Pretraining: Adapt Language Models to Domains and 
 from __future__ import annotations
 
 import logging
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -144,16 +143,10 @@ class Adapt(Step):
         )
         if len(messages) == 0:
             raise ValueError("none of the conversations to adapt the encoder to has any text")
-        with tempfile.TemporaryDirectory() as unused:
-            trainer = Trainer(
-                model=model,
-                args=TrainingArguments(
-                    **training_arguments(self.settings, checkpoints or Path(unused), save=checkpoints is not None),
-                    remove_unused_columns=False,
-                ),
-                train_dataset=messages,
-                data_collator=MaskingCollator(encoder, self.settings),
-            )
+        with training_arguments(self.settings, checkpoints) as shared:
+            arguments = TrainingArguments(**shared, remove_unused_columns=False)
+            collator = MaskingCollator(encoder, self.settings)
+            trainer = Trainer(model, arguments, train_dataset=messages, data_collator=collator)
             with predicting_masked_only(model):
                 fit(trainer, checkpoints, "adaptation")
         encoder.eval()

@@ -67,30 +67,27 @@ def bench(
     check_data_sets(chosen_data if suite in DATA_SETS else None, DATA_SETS.get(suite, ()))
     from turnlens.papers.experiments.runner import run_suite
 
-    options = {
-        "--data": data,
-        "--encoder": encoder,
-        "--methods": ",".join(chosen_methods),
-        "--data-sets": ",".join(chosen_data),
-        "--generator": generator,
-        "--seeds": seeds,
+    options: dict[str, Any] = {
+        "data": data,
+        "encoder": encoder,
+        "methods": chosen_methods,
+        "data_sets": chosen_data,
+        "generator": generator,
+        "seeds": seeds,
     }
-    command = f"turnlens papers bench {suite}" + "".join(f" {name} {value}" for name, value in options.items() if value)
+    shown = {name: ",".join(value) if isinstance(value, list) else value for name, value in options.items() if value}
+    command = f"turnlens papers bench {suite}"
+    command += "".join(f" --{name.replace('_', '-')} {value}" for name, value in shown.items())
     command += ("" if studies else " --no-studies") + (" --quick" if quick else "")
     results = run_suite(
         suite,
-        data,
-        encoder,
-        out,
-        chosen_methods,
-        seeds,
-        quick,
-        str(word_vectors) if word_vectors is not None else None,
-        parse_settings(set or []),
-        generator,
-        chosen_data,
-        studies,
-        command + "".join(f" --set {setting}" for setting in set or []),
+        **options,
+        out=out,
+        quick=quick,
+        word_vectors=str(word_vectors) if word_vectors is not None else None,
+        settings=parse_settings(set or []),
+        studies=studies,
+        command=command + "".join(f" --set {setting}" for setting in set or []),
     )
     note(f"The tables are in {out / 'report.md'}, all figures in {out / 'results.json'}")
     if any(cell["status"] == "failed" for cell in results["cells"]):

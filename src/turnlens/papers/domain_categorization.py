@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from turnlens._utils.progress import progress_bar
 from turnlens._utils.vectors import FloatArray
 from turnlens.evaluation.clustering_metrics import contingency
-from turnlens.evaluation.labelled_conversations import EmbeddedConversations, LabelledConversations, build_conversations
+from turnlens.evaluation.conversation_labels import EmbeddedConversations, LabelledConversations, build_conversations
 from turnlens.evaluation.scoring import percent
 from turnlens.evaluation.task import CONVERSATION, Task
 from turnlens.papers.citations import DIAL2VEC

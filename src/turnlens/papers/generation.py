@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import torch
 
 from turnlens._compat import datasets_cache
-from turnlens._utils.files import atomic_path
+from turnlens._utils.files import write_text
 from turnlens._utils.progress import progress_bar
 from turnlens.data.messages import Message
 from turnlens.encoders.loading import weights_digest
@@ -222,9 +222,7 @@ class GeneratedCandidates:
             return list(json.loads(path.read_text(encoding="utf-8"))["candidates"])
         settings = {name: value for name, value in asdict(self).items() if name != "model"}
         candidates = generate_candidates(self.model, context, speaker=speaker, show_progress=False, **settings)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_path(path) as temporary:
-            temporary.write_text(json.dumps({"candidates": candidates}, ensure_ascii=False), encoding="utf-8")
+        write_text(path, json.dumps({"candidates": candidates}, ensure_ascii=False))
         return candidates
 
     def describe(self) -> dict[str, object]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -100,6 +101,7 @@ def cut_samples(conversations: Dataset, context_turns: int) -> Dataset:
     return Dataset.from_dict({"row": row, "start": start, "end": end, "response": turn - start})
 
 
+@dataclass(frozen=True)
 class PieceCollator:
     """Looks pieces up in the memory-mapped conversations, and has another collator collate them.
 
@@ -108,10 +110,10 @@ class PieceCollator:
         conversations: The conversations that the pieces were cut from.
     """
 
-    def __init__(self, collate: Collate, conversations: Dataset) -> None:
-        self.collate = collate
-        self.conversations = conversations
-        self.valid_label_columns: list[str] = []
+    collate: Collate
+    conversations: Dataset
+
+    valid_label_columns: ClassVar[list[str]] = []
 
     def set_epoch(self, epoch: int) -> None:
         """Tell the collator the epoch, if it has a ``set_epoch``."""

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from turnlens.data.messages import Conversations, plain_messages
 from turnlens.encoders.history import DECAY, SHARE, add_history
-from turnlens.evaluation.labelled_conversations import EmbeddedConversations, LabelledConversations, build_conversations
+from turnlens.evaluation.conversation_labels import EmbeddedConversations, LabelledConversations, build_conversations
 from turnlens.evaluation.ranking_metrics import RETRIEVAL_METRICS
 from turnlens.evaluation.results import RankingResult
 from turnlens.evaluation.scoring import Encode, unit_embeddings

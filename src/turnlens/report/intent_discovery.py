@@ -13,7 +13,7 @@ from turnlens._utils.vectors import FloatArray, IntArray
 from turnlens.data.messages import Conversations, document, labelled_messages
 from turnlens.errors import ConversationError
 from turnlens.evaluation.clustering_metrics import discovery_figures
-from turnlens.evaluation.labelled_conversations import LabelledConversations, build_conversations
+from turnlens.evaluation.conversation_labels import LabelledConversations, build_conversations
 from turnlens.evaluation.scoring import percent, sample_queries, unit_embeddings, warn_of_alike, warn_of_left_out
 from turnlens.evaluation.task import CONVERSATION, MESSAGE, Level, LoadSettings, Task
 from turnlens.groups.group_settings import GroupSettings

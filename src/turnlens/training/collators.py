@@ -11,6 +11,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
+from typing_extensions import override
 
 from turnlens._utils.arguments import require_list
 from turnlens.encoders.tokenizing import truncated_ids
@@ -88,31 +89,18 @@ def text_key(text: str) -> int:
 
 
 @dataclass(frozen=True)
-class MessageCollator:
-    """Makes batches of messages, each read alone, and of the numbers of their conversations.
+class MessageCollator(TextCollator):
+    """Makes batches of messages, each read alone, and of the numbers of their conversations."""
 
-    Attributes:
-        messages: The collator that makes the inputs of the encoder.
-    """
-
-    messages: TextCollator
-
-    # The trainer asks every collator which columns hold labels. There are none.
-    valid_label_columns: ClassVar[list[str]] = []
-
-    def __call__(self, messages: Sequence[dict[str, Any]]) -> dict[str, Tensor]:
-        """Collate a batch.
+    @override
+    def turns(self, conversations: Sequence[Row]) -> tuple[dict[str, int], dict[str, Tensor]]:
+        """As for `TextCollator`, with a turn for each message, and ``message`` (messages,), its own number.
 
         Args:
-            messages: Rows of ``text``; ``conversation``, the number of the message's conversation; and ``message``, its
-                own number among all messages.
-
-        Returns:
-            What `TextCollator` returns, with a turn for each message, and both numbers as
-            ``messages_conversation`` and ``messages_message`` (messages,).
+            conversations: Rows of ``text``; ``conversation``, the number of the message's conversation; and
+                ``message``, its own number among all messages.
         """
-        texts, batch = self.messages.distinct(
-            [row["text"] for row in messages], [row["conversation"] for row in messages]
+        texts, batch = self.distinct(
+            [row["text"] for row in conversations], [row["conversation"] for row in conversations]
         )
-        batch["messages_message"] = torch.tensor([row["message"] for row in messages])
-        return batch | self.messages.padded(self.messages.tokenize(texts, self.messages.max_length))
+        return texts, {**batch, "messages_message": torch.tensor([row["message"] for row in conversations])}

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-import tempfile
 from contextlib import nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -89,9 +87,8 @@ class Learn(Step):
             transformer_through_onednn(encoder),
             quicker_attention(encoder, recipe),
             recomputed_activations(encoder, recipe.recompute),
-            tempfile.TemporaryDirectory() as unused,
+            training_arguments(recipe, checkpoints) as arguments,
         ):
-            arguments = training_arguments(recipe, checkpoints or Path(unused), save=checkpoints is not None)
             arguments |= {"logging_nan_inf_filter": False, **recipe.arguments(encoder)}
             if evaluator is not None:
                 arguments |= validation_arguments(evaluator, recipe)

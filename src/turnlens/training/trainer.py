@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,28 +26,30 @@ if TYPE_CHECKING:
     from turnlens.training.recipes.settings import Schedule
 
 
-def training_arguments(settings: Schedule, folder: Path, save: bool) -> dict[str, Any]:
-    """Return the trainer's arguments that every stage shares."""
-    return {
-        "output_dir": str(folder),
-        "learning_rate": settings.learning_rate,
-        "per_device_train_batch_size": settings.batch_size,
-        "gradient_accumulation_steps": settings.gradient_accumulation_steps,
-        "num_train_epochs": settings.epochs,
-        "max_steps": settings.max_steps or -1,
-        "warmup_steps": 0.1,
-        "seed": settings.seed,
-        "save_strategy": "steps" if save else "no",
-        "save_steps": settings.checkpoint_steps,
-        "save_total_limit": 2,
-        "logging_steps": 10,
-        "logging_first_step": True,
-        "use_cpu": not torch.accelerator.is_available(),
-        "report_to": "none",
-        "disable_tqdm": True,
-        "bf16": runs_in_bf16(settings),
-        "dataloader_pin_memory": torch.cuda.is_available(),
-    }
+@contextmanager
+def training_arguments(settings: Schedule, checkpoints: Path | None) -> Iterator[dict[str, Any]]:
+    """Inside the block, give the trainer's arguments that every stage shares; without a folder, nothing is saved."""
+    with tempfile.TemporaryDirectory() as unused:
+        yield {
+            "output_dir": str(checkpoints or unused),
+            "save_strategy": "steps" if checkpoints else "no",
+            "learning_rate": settings.learning_rate,
+            "per_device_train_batch_size": settings.batch_size,
+            "gradient_accumulation_steps": settings.gradient_accumulation_steps,
+            "num_train_epochs": settings.epochs,
+            "max_steps": settings.max_steps or -1,
+            "warmup_steps": 0.1,
+            "seed": settings.seed,
+            "save_steps": settings.checkpoint_steps,
+            "save_total_limit": 2,
+            "logging_steps": 10,
+            "logging_first_step": True,
+            "use_cpu": not torch.accelerator.is_available(),
+            "report_to": "none",
+            "disable_tqdm": True,
+            "bf16": runs_in_bf16(settings),
+            "dataloader_pin_memory": torch.cuda.is_available(),
+        }
 
 
 def validation_arguments(evaluator: BaseEvaluator, settings: Schedule) -> dict[str, Any]:

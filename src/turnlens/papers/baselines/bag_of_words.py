@@ -14,7 +14,7 @@ from turnlens._utils.vectors import FloatArray, IntArray
 from turnlens.data.languages import tokenize
 from turnlens.data.messages import Conversations, Messages, document
 from turnlens.evaluation.bm25 import bm25_scorer
-from turnlens.evaluation.labelled_conversations import LabelledConversations
+from turnlens.evaluation.conversation_labels import LabelledConversations
 from turnlens.evaluation.ranking_metrics import retrieval_metrics
 from turnlens.evaluation.semantic_retrieval import RetrievalResult, RetrievalTask, Score, rank_candidates
 from turnlens.papers.baselines.baseline import documents, fitted, utterances

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copy
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -73,12 +71,10 @@ class SimCSE:
         length = trained.max_seq_length
         trained.max_seq_length = min(self.settings.max_length, length or self.settings.max_length)
         set_seed(self.settings.seed)
-        with tempfile.TemporaryDirectory() as unused:
+        with training_arguments(self.settings, None) as shared:
             trainer = ConversationTrainer(
                 model=trained,
-                args=SentenceTransformerTrainingArguments(
-                    **training_arguments(self.settings, Path(unused), save=False)
-                ),
+                args=SentenceTransformerTrainingArguments(**shared),
                 train_dataset=Dataset.from_dict({"anchor": texts, "positive": texts}),
                 loss=MultipleNegativesRankingLoss(trained, scale=1 / self.settings.temperature),
             )

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from turnlens._utils.progress import progress_bar
+from turnlens._utils.progress import progress_of
 from turnlens._utils.vectors import FloatArray, IntArray
-from turnlens.evaluation.labelled_conversations import EmbeddedConversations, LabelledConversations, build_conversations
+from turnlens.evaluation.conversation_labels import EmbeddedConversations, LabelledConversations, build_conversations
 from turnlens.evaluation.ranking_metrics import BLOCK, PRODUCT_UNIT, on_grid, product_blocks
 from turnlens.evaluation.task import CONVERSATION, Task
 from turnlens.papers.citations import DIAL2VEC
@@ -97,8 +97,7 @@ def uniformity(units: FloatArray, block: int = BLOCK) -> float:
     everything = np.arange(count)
     squares = (on_grid(units) ** 2).sum(axis=1) * PRODUCT_UNIT
     sums = np.zeros(count)
-    with progress_bar() as bar:
-        task = bar.add_task("uniformity", total=count)
+    with progress_of("uniformity", count) as advance:
         for batch, products in product_blocks(units, everything, block):
             products *= 4 * PRODUCT_UNIT  # -2 ‖x - y‖² = 4 x·y - 2 ‖x‖² - 2 ‖y‖²
             products -= 2 * squares
@@ -106,7 +105,7 @@ def uniformity(units: FloatArray, block: int = BLOCK) -> float:
             np.exp(products, out=products)
             products[np.arange(len(batch)), batch] = 0.0  # a dialogue does not pair with itself
             sums[batch] = products.sum(axis=1)
-            bar.update(task, advance=len(batch))
+            advance(len(batch))
     return float(np.log(sums.sum() / (count * (count - 1))))
 
 

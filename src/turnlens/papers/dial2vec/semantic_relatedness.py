@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from turnlens._utils.vectors import FloatArray, IntArray, bootstrap_interval
-from turnlens.evaluation.labelled_conversations import EmbeddedConversations, LabelledConversations, build_conversations
+from turnlens.evaluation.conversation_labels import EmbeddedConversations, LabelledConversations, build_conversations
 from turnlens.evaluation.scoring import percent
 from turnlens.evaluation.task import CONVERSATION, Task
 from turnlens.papers.citations import DIAL2VEC

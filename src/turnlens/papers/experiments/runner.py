@@ -475,7 +475,6 @@ def _environment(encoder: ConversationEncoder) -> dict[str, Any]:
 
 
 def _write_json(path: Path, value: Any) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path) as temporary:
         temporary.write_text(json.dumps(value) + "\n", encoding="utf-8", newline="\n")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from turnlens._utils.progress import progress_bar
+from turnlens._utils.progress import progress_of
 from turnlens._utils.vectors import FloatArray, IntArray, unit_vectors
 from turnlens.evaluation.task import DIFFERENCE, RANDOM, TRUE, Task
 from turnlens.papers.citations import TRIPLE_ENCODERS
@@ -128,14 +128,13 @@ def evaluate_additivity(
     true: dict[str, list[FloatArray]] = {name: [] for name in names}
     random: dict[str, list[FloatArray]] = {name: [] for name in names}
     sums = {name: {depth.turn: np.zeros(depth.turn) for depth in depths} for name in names}
-    with progress_bar() as bar:
-        task = bar.add_task("comparing contexts", total=len(names) * sum(len(depth.contexts) for depth in depths))
+    with progress_of("comparing contexts", len(names) * sum(len(depth.contexts) for depth in depths)) as advance:
         for depth in depths:
             for name, with_true, with_others in _compared_blocks(views, depth, names, drawn, generator):
                 true[name].append(with_true.mean(axis=1))
                 random[name].append(with_others.mean(axis=1))
                 sums[name][depth.turn] += (with_true - with_others).sum(axis=0)
-                bar.advance(task, len(with_true))
+                advance(len(with_true))
     return AdditivityResult(
         modes={name: _scores(embedded.sequences, depths, true[name], random[name]) for name in names},
         context_length=per_context(depths, [depth.turn for depth in depths]),

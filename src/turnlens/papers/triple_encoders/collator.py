@@ -10,12 +10,10 @@ from typing import Any, ClassVar
 import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
-from turnlens.encoders.tokenizing import truncated_ids
 from turnlens.papers.pieces import UtterancePool
 from turnlens.papers.triple_encoders.views import View, view_prompt, views_of
-from turnlens.training.collators import text_key
+from turnlens.training.collators import TextCollator, text_key
 
 Row = tuple[str, int]  # a text and the column of its view, see `turnlens.papers.triple_encoders.collator`
 Pair = tuple[Row, Row]
@@ -139,7 +137,7 @@ class TurnOrderCollator:
             raise ValueError(f"max_length must leave room for prefix and special tokens, at least 8, got {max_length}")
         self.encoder = encoder
         self.window = window
-        self.max_length = max_length
+        self.texts = TextCollator(encoder, max_length)
         self.directional = not views.triple if directional is None else directional
         self.negatives = negatives
         self.epoch = 0
@@ -187,10 +185,7 @@ class TurnOrderCollator:
                 negatives.append([rows.setdefault(key, len(rows)) for key in pair])
         if not rows:
             raise ValueError(f"no conversation of this batch has {self.window} turns, the length of a window")
-        ids = self._tokenize(list(rows))
         tensors = {
-            "input_ids": pad_sequence(ids, batch_first=True, padding_value=self.encoder.tokenizer.pad_token_id),
-            "attention_mask": pad_sequence([torch.ones_like(row) for row in ids], batch_first=True),
             "rows": torch.tensor(table),
             "conversation": torch.tensor(conversation),
             "speaker": torch.tensor(speaker),
@@ -199,7 +194,10 @@ class TurnOrderCollator:
         if self.negatives is not None:
             shape = (-1, self.window - 1, self.negatives.count * (3 if self.triple else 1), 2)
             tensors["negatives"] = torch.tensor(negatives).reshape(shape)
-        return {f"messages_{name}": tensor for name, tensor in tensors.items()}
+        # Token ids as the stock ``encode`` with the view's prompt makes them, cut at ``max_length``.
+        prompts = [self.encoder.prompts[view_prompt(self.encoder, *column)] or "" for column in self.columns]
+        ids = self.texts.tokenize([prompts[column] + text for text, column in rows], self.texts.max_length)
+        return self.texts.padded(ids) | {f"messages_{name}": tensor for name, tensor in tensors.items()}
 
     def _drawn(self, row: dict[str, Any], speaker: list[int]) -> Iterator[Pair]:
         """The negatives from the corpus for all windows of a row, if there are to be any."""
@@ -224,10 +222,3 @@ class TurnOrderCollator:
                 yield later, len(self.columns) - 1
                 for column in befores:
                     yield earlier, column + int(speaker[earlier] != speaker[later])
-
-    def _tokenize(self, rows: list[tuple[str, int]]) -> list[Tensor]:
-        """Token ids as the stock ``encode`` with the view's prompt makes them, cut at ``max_length``."""
-        prompts = [self.encoder.prompts[view_prompt(self.encoder, *column)] or "" for column in self.columns]
-        texts = [prompts[column] + text for text, column in rows]
-        limit = min(self.max_length, self.encoder.max_seq_length or self.max_length)
-        return [torch.tensor(row) for row in truncated_ids(self.encoder.tokenizer, texts, limit)]

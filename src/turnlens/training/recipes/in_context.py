@@ -16,7 +16,7 @@ from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.history import add_surroundings
 from turnlens.encoders.in_context import encode_in_context
 from turnlens.encoders.messages import encode_messages
-from turnlens.training.collators import MessageCollator, TextCollator
+from turnlens.training.collators import MessageCollator
 from turnlens.training.encoder_modes import half_precision
 from turnlens.training.losses.base import CosineSettings
 from turnlens.training.losses.in_context import InContextLoss
@@ -93,6 +93,6 @@ class InContext(EncoderRecipe, CosineSettings):
         }
         return {
             "train_dataset": Dataset.from_dict(messages),
-            "data_collator": MessageCollator(TextCollator(encoder, self.max_length)),
+            "data_collator": MessageCollator(encoder, self.max_length),
             "loss": InContextLoss(encoder, in_context, CosineSettings.of(self)),
         }
