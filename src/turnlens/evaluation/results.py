@@ -17,7 +17,7 @@ class RankingResult:
 
     Args:
         queries: (queries,) what identifies each query.
-        values: By the names of `RETRIEVAL_METRICS`, (queries,) in [0, 1].
+        values: By the names of the figures, such as those of `RETRIEVAL_METRICS`, (queries,) in [-1, 1].
         dropped: Number of queries left out because nothing could be ranked for them.
         seed: Seed of the bootstrap.
     """
@@ -29,8 +29,8 @@ class RankingResult:
 
     @property
     def per_query(self) -> FloatArray:
-        """(queries,) average precision, by which two encoders are compared."""
-        return self.values["map"]
+        """(queries,) the first figure, by which two encoders are compared."""
+        return next(iter(self.values.values()))
 
     @property
     def map(self) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from turnlens._utils.registries import TASKS, LevelName, check_task
 from turnlens.data.messages import Conversations
 from turnlens.encoders.encoder import Encoder, as_conversational
-from turnlens.evaluation.conversation_labels import EmbeddedConversations, embed_labelled
+from turnlens.evaluation.conversation_labels import EmbeddedConversations, build_conversations, embed_labelled
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -145,6 +145,9 @@ class Task:
         """
         return self.measure(*self.level.embed(encoder, data, pooling), seed)
 
+
+# A task on whole conversations with one label each.
+conversation_task = partial(Task, level=CONVERSATION, build=build_conversations)
 
 __all__ = ["TASKS", "find_task"]
 

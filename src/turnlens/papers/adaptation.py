@@ -197,10 +197,7 @@ def predicting_masked_only(model: PreTrainedModel) -> Iterator[None]:
     def keep(module: Any, arguments: tuple[Any, ...], output: Any) -> BaseModelOutput:
         return BaseModelOutput(last_hidden_state=output[0][module.predicted][None])
 
-    hooks = (
-        model.register_forward_pre_hook(mark, with_kwargs=True),
-        model.base_model.register_forward_hook(keep),
-    )
+    hooks = (model.register_forward_pre_hook(mark, with_kwargs=True), model.base_model.register_forward_hook(keep))
     try:
         yield
     finally:

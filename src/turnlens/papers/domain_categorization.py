@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,9 +17,9 @@ from threadpoolctl import threadpool_limits
 from turnlens._utils.progress import progress_bar
 from turnlens._utils.vectors import FloatArray
 from turnlens.evaluation.clustering_metrics import contingency
-from turnlens.evaluation.conversation_labels import EmbeddedConversations, LabelledConversations, build_conversations
+from turnlens.evaluation.conversation_labels import EmbeddedConversations, LabelledConversations
 from turnlens.evaluation.scoring import percent
-from turnlens.evaluation.task import CONVERSATION, Task
+from turnlens.evaluation.task import conversation_task
 from turnlens.papers.citations import DIAL2VEC
 
 RUNS = 10  # as in the paper
@@ -61,6 +62,15 @@ def assignment_accuracy(clusters: ArrayLike, labels: ArrayLike) -> float:
     return float(table[chosen].sum() / table.sum())
 
 
+# The agreement of clusters and labels by the names of the figures.
+_METRICS: dict[str, Callable[[ArrayLike, ArrayLike], float]] = {
+    "purity": purity,
+    "nmi": lambda clusters, labels: normalized_mutual_info_score(labels, clusters),
+    "ari": lambda clusters, labels: adjusted_rand_score(labels, clusters),
+    "accuracy": assignment_accuracy,
+}
+
+
 @dataclass(frozen=True, eq=False)
 class CategorizationResult:
     """Agreement of clusters and labels in every run; the figures are means and standard deviations over runs.
@@ -83,24 +93,17 @@ class CategorizationResult:
     @classmethod
     def of(cls, conversations: LabelledConversations, clusters: NDArray[np.int32]) -> CategorizationResult:
         """Compare clusters, however found, with the labels: (runs, conversations)."""
-        codes = conversations.codes
-        agreement = [
-            (
-                purity(clustering, codes),
-                normalized_mutual_info_score(codes, clustering),
-                adjusted_rand_score(codes, clustering),
-                assignment_accuracy(clustering, codes),
-            )
-            for clustering in clusters
-        ]
-        purities, nmi, ari, accuracy = np.array(agreement).T
-        return cls(conversations, purities, nmi, ari, accuracy, clusters)
+        values = {
+            name: np.array([metric(clustering, conversations.codes) for clustering in clusters])
+            for name, metric in _METRICS.items()
+        }
+        return cls(conversations, **values, clusters=clusters)
 
     def summary(self) -> dict[str, object]:
         """The figures in percent, ready for JSON."""
         figures: dict[str, object] = {}
-        runs = {"purity": self.purity, "nmi": self.nmi, "ari": self.ari, "accuracy": self.accuracy}
-        for name, values in runs.items():
+        for name in _METRICS:
+            values = getattr(self, name)
             figures[name] = percent(float(values.mean()))
             figures[f"{name}_std"] = percent(float(values.std(ddof=1))) if len(values) > 1 else 0.0
         return {**figures, "runs": len(self.purity), **self.conversations.counts()}
@@ -146,14 +149,12 @@ def evaluate_categorization(
     return CategorizationResult.of(conversations, clusters)
 
 
-DOMAIN_CATEGORIZATION = Task(
+DOMAIN_CATEGORIZATION = conversation_task(
     name="domain-categorization",
-    level=CONVERSATION,
     metric="purity",
     description="Do clusters of whole conversations agree with their labels?",
     citation=DIAL2VEC,
     measure=evaluate_categorization,
-    build=build_conversations,
 )
 
 
@@ -162,12 +163,10 @@ def evaluate_published_categorization(embedded: EmbeddedConversations, seed: int
     return evaluate_categorization(embedded, seed, n_init=10, scaled=False)
 
 
-PUBLISHED_CATEGORIZATION = Task(
+PUBLISHED_CATEGORIZATION = conversation_task(
     name="domain-categorization-published",
-    level=CONVERSATION,
     metric="purity",
     description="The same with k-means as in dial2vec's code: embeddings not scaled, the best of ten starts.",
     citation=DIAL2VEC,
     measure=evaluate_published_categorization,
-    build=build_conversations,
 )

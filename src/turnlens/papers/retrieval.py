@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from typing_extensions import override
 
+from turnlens._utils.vectors import FloatArray
 from turnlens.data.messages import Conversations, plain_messages
 from turnlens.encoders.history import DECAY, SHARE, add_history
-from turnlens.evaluation.conversation_labels import EmbeddedConversations, LabelledConversations, build_conversations
+from turnlens.evaluation.conversation_labels import EmbeddedConversations, LabelledConversations
 from turnlens.evaluation.ranking_metrics import RETRIEVAL_METRICS
 from turnlens.evaluation.results import RankingResult
 from turnlens.evaluation.scoring import Encode, unit_embeddings
@@ -19,7 +22,7 @@ from turnlens.evaluation.semantic_retrieval import (
     build_retrieval_task,
     evaluate_retrieval,
 )
-from turnlens.evaluation.task import CONVERSATION, MESSAGE, Task
+from turnlens.evaluation.task import MESSAGE, Task, conversation_task
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,15 +87,24 @@ RETRIEVAL_WITH_HISTORY = Task(
 
 
 @dataclass(frozen=True, eq=False)
-class ConversationRetrievalResult(RankingResult):
+class RankedConversations(RankingResult):
     """Also says what was ranked. Queries are ids of conversations; those whose label no other one has are dropped."""
 
     conversations: LabelledConversations
+
+    @classmethod
+    def of(cls, conversations: LabelledConversations, values: Mapping[str, FloatArray], seed: int, **more: Any) -> Self:
+        """Make it from the values of the queries of labelled conversations, (queries,) each."""
+        return cls(conversations.query_ids, values, conversations.dropped, seed, conversations, **more)
 
     @override
     def summary(self) -> dict[str, object]:
         """The figures without the per-query values, ready for JSON."""
         return {**super().summary(), **self.conversations.counts()}
+
+
+class ConversationRetrievalResult(RankedConversations):
+    """Each query's ranking of all other conversations."""
 
 
 def evaluate_conversation_retrieval(embedded: EmbeddedConversations, seed: int = 0) -> ConversationRetrievalResult:
@@ -112,21 +124,14 @@ def evaluate_conversation_retrieval(embedded: EmbeddedConversations, seed: int =
         >>> evaluate_conversation_retrieval(embedded).map  # in percent
         100.0
     """
-    return ConversationRetrievalResult(
-        queries=embedded.conversations.query_ids,
-        values={name: embedded.ranking[name] for name in RETRIEVAL_METRICS},
-        dropped=embedded.conversations.dropped,
-        seed=seed,
-        conversations=embedded.conversations,
-    )
+    values = {name: embedded.ranking[name] for name in RETRIEVAL_METRICS}
+    return ConversationRetrievalResult.of(embedded.conversations, values, seed)
 
 
-CONVERSATION_RETRIEVAL = Task(
+CONVERSATION_RETRIEVAL = conversation_task(
     name="conversation-retrieval",
-    level=CONVERSATION,
     metric="map",
     description="Rank all other conversations: do those of the same label come first?",
     citation="https://aclanthology.org/2022.emnlp-main.490",
     measure=evaluate_conversation_retrieval,
-    build=build_conversations,
 )

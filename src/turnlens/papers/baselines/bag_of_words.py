@@ -77,7 +77,7 @@ class BM25:
         with _scores([document(messages) for messages in dialogues.conversations], len(dialogues.queries)) as score:
             others = ((query, numbers[numbers != query]) for query in dialogues.queries.tolist())
             values = retrieval_metrics((score(query, rest), codes[rest] == codes[query]) for query, rest in others)
-        return ConversationRetrievalResult(dialogues.query_ids, values, dialogues.dropped, seed, dialogues)
+        return ConversationRetrievalResult.of(dialogues, values, seed)
 
 
 @contextmanager

@@ -88,14 +88,10 @@ class SiameseLoss(ConversationLoss[SiameseSettings]):
     ) -> Tensor:
         """The loss from the texts' embeddings (texts, dim); the other arguments as in the collator, (turns,)."""
         with full_precision(embeddings.device):
-            return batch_softmax(
-                take(embeddings, context_text),
-                take(self.response_network(embeddings), turn_text),
-                context_text >= 0,
-                conversation,
-                text_key,
-                self.settings.negatives,
-            )
+            contexts = take(embeddings, context_text)
+            responses = take(self.response_network(embeddings), turn_text)
+            turns = (context_text >= 0, conversation, text_key)
+            return batch_softmax(contexts, responses, *turns, self.settings.negatives)
 
 
 @dataclass(frozen=True)
@@ -165,14 +161,9 @@ class SingleVectorLoss(ConversationLoss[SingleVectorSettings]):
                 earlier = of_previous_turn(context_text, conversation)
                 contexts = take(embeddings, of_previous_turn(turn_text, conversation))
                 contexts = normalize(contexts + take(embeddings, earlier) * (earlier >= 0).unsqueeze(1), dim=1)
-            return batch_softmax(
-                contexts / self.settings.temperature,
-                take(embeddings, turn_text),
-                context_text >= 0,
-                conversation,
-                text_key,
-                self.settings.negatives,
-            )
+            contexts, responses = contexts / self.settings.temperature, take(embeddings, turn_text)
+            turns = (context_text >= 0, conversation, text_key)
+            return batch_softmax(contexts, responses, *turns, self.settings.negatives)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ import numpy as np
 
 from turnlens._utils.progress import progress_of
 from turnlens._utils.vectors import FloatArray, IntArray
-from turnlens.evaluation.conversation_labels import EmbeddedConversations, LabelledConversations, build_conversations
+from turnlens.evaluation.conversation_labels import EmbeddedConversations, LabelledConversations
 from turnlens.evaluation.ranking_metrics import BLOCK, PRODUCT_UNIT, on_grid, product_blocks
-from turnlens.evaluation.task import CONVERSATION, Task
+from turnlens.evaluation.task import conversation_task
 from turnlens.papers.citations import DIAL2VEC
 
 
@@ -31,12 +31,8 @@ class AlignmentUniformityResult:
 
     def summary(self) -> dict[str, object]:
         """The figures, ready for JSON; not in percent."""
-        return {
-            "adjusted_alignment": self.adjusted_alignment,
-            "alignment": self.alignment,
-            "uniformity": self.uniformity,
-            **self.conversations.counts(),
-        }
+        names = ("adjusted_alignment", "alignment", "uniformity")
+        return {**{name: getattr(self, name) for name in names}, **self.conversations.counts()}
 
 
 def evaluate_alignment_uniformity(embedded: EmbeddedConversations, seed: int = 0) -> AlignmentUniformityResult:
@@ -109,12 +105,10 @@ def uniformity(units: FloatArray, block: int = BLOCK) -> float:
     return float(np.log(sums.sum() / (count * (count - 1))))
 
 
-ALIGNMENT_UNIFORMITY = Task(
+ALIGNMENT_UNIFORMITY = conversation_task(
     name="alignment-uniformity",
-    level=CONVERSATION,
     metric="adjusted_alignment",
     description="Are dialogues of one label close, and all of them spread out? Lower is better.",
     citation=DIAL2VEC,
     measure=evaluate_alignment_uniformity,
-    build=build_conversations,
 )

@@ -5,41 +5,41 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from typing_extensions import override
 
-from turnlens._utils.vectors import FloatArray, IntArray, bootstrap_interval
-from turnlens.evaluation.conversation_labels import EmbeddedConversations, LabelledConversations, build_conversations
+from turnlens._utils.vectors import FloatArray, IntArray
+from turnlens.evaluation.conversation_labels import EmbeddedConversations
 from turnlens.evaluation.scoring import percent
-from turnlens.evaluation.task import CONVERSATION, Task
+from turnlens.evaluation.task import conversation_task
 from turnlens.papers.citations import DIAL2VEC
+from turnlens.papers.retrieval import RankedConversations
 
 
 @dataclass(frozen=True, eq=False)
-class RelatednessResult:
+class RelatednessResult(RankedConversations):
     """Mean Spearman's correlation in percent with a 95 % bootstrap interval over queries, and that of every query.
 
     Args:
         spearman_best: The highest value that these labels allow if no cosines of a query are equal, in percent.
-        queries: (queries,) id of each query.
-        per_query: (queries,) Spearman's correlation in [-1, 1].
     """
 
-    conversations: LabelledConversations
-    spearman: float
-    spearman_interval: tuple[float, float]
     spearman_best: float
-    queries: tuple[str, ...]
-    per_query: FloatArray
 
+    @property
+    def spearman(self) -> float:
+        """Mean Spearman's correlation, in percent."""
+        return self._figures["spearman"][0]
+
+    @property
+    def spearman_interval(self) -> tuple[float, float]:
+        """The interval of ``spearman``."""
+        return self._figures["spearman"][1]
+
+    @override
     def summary(self) -> dict[str, object]:
         """The figures without the per-query values, ready for JSON."""
-        return {
-            "spearman": self.spearman,
-            "spearman_interval": list(self.spearman_interval),
-            "spearman_best": self.spearman_best,
-            "queries": len(self.queries),
-            "dropped": self.conversations.dropped,
-            **self.conversations.counts(),
-        }
+        mean, interval, *others = super().summary().items()
+        return dict([mean, interval, ("spearman_best", self.spearman_best), *others])
 
 
 def best_spearman_binary(relevant: IntArray, items: int) -> FloatArray:
@@ -78,26 +78,16 @@ def evaluate_relatedness(embedded: EmbeddedConversations, seed: int = 0) -> Rela
         100.0
     """
     conversations = embedded.conversations
-    values = embedded.ranking["spearman"]
-    low, high = bootstrap_interval(values, seed)
     relevant = np.bincount(conversations.codes)[conversations.codes[conversations.queries]] - 1  # (queries,)
-    best = best_spearman_binary(relevant, len(conversations.codes) - 1)
-    return RelatednessResult(
-        conversations=conversations,
-        spearman=percent(float(values.mean())),
-        spearman_interval=(percent(low), percent(high)),
-        spearman_best=percent(float(best.mean())),
-        queries=conversations.query_ids,
-        per_query=values,
-    )
+    best = percent(float(best_spearman_binary(relevant, len(conversations.codes) - 1).mean()))
+    values = {"spearman": embedded.ranking["spearman"]}
+    return RelatednessResult.of(conversations, values, seed, spearman_best=best)
 
 
-SEMANTIC_RELATEDNESS = Task(
+SEMANTIC_RELATEDNESS = conversation_task(
     name="semantic-relatedness",
-    level=CONVERSATION,
     metric="spearman",
     description="Is the cosine of two conversations higher when they share their label?",
     citation=DIAL2VEC,
     measure=evaluate_relatedness,
-    build=build_conversations,
 )

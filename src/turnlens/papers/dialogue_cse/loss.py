@@ -14,6 +14,7 @@ and no matching matrix is ever needed. Only z = R ū, one number per response to
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -146,11 +147,7 @@ class DialogueCSELoss(ConversationLoss[DialogueCSESettings]):
     def compute_loss(self, features: dict[str, Tensor]) -> Tensor:
         slices = list(encode_sliced(self.model, features["input_ids"], features["attention_mask"]))
         return self.compute_loss_from_embeddings(
-            slices,
-            features["turn_text"],
-            features["conversation"],
-            features["text_key"],
-            features.get("negative_text"),
+            slices, features["turn_text"], features["conversation"], features["text_key"], features.get("negative_text")
         )
 
     def compute_loss_from_embeddings(
@@ -166,12 +163,8 @@ class DialogueCSELoss(ConversationLoss[DialogueCSESettings]):
             return self._against_corpus(slices, turn_text, conversation, negative_text)
         settings, turns = self.settings, Turns.gather(conversation, text_key)
         contexts = context_turns_of(turns.conversation, settings.context_turns, settings.context_count)
-        with full_precision(conversation.device):
-            turn_means = turns.gather_rows(take(sliced_means(slices), turn_text))  # (all turns, dim)
-            lengths = turns.gather_rows(take(_text_lengths(slices), turn_text))  # (all turns,)
-            scores = torch.cat([self._similarities(piece, turn_means, contexts, lengths) for piece in slices], dim=1)
-        rows = torch.cat([piece.rows for piece in slices])
-        scores = turns.exchange(take(scores, rows.argsort()[turn_text], dim=1))  # (own turns, all turns)
+        scores, column = self._scores(slices, turn_text, contexts, turns.gather_rows)
+        scores = turns.exchange(take(scores, column[turn_text], dim=1))  # (own turns, all turns)
         own_contexts = contexts[turns.start : turns.start + turns.own]
         responses = (own_contexts >= 0).any(1).nonzero().squeeze(1)
         logits = among(scores[responses] / settings.temperature, turns.candidates(responses, settings.negatives))
@@ -197,16 +190,23 @@ class DialogueCSELoss(ConversationLoss[DialogueCSESettings]):
         settings = self.settings
         contexts = context_turns_of(conversation, settings.context_turns, settings.context_count)
         responses = ((contexts >= 0).any(1) & (negative_text[:, 0] >= 0)).nonzero().squeeze(1)
-        with full_precision(conversation.device):
-            turn_means, lengths = take(sliced_means(slices), turn_text), take(_text_lengths(slices), turn_text)
-            response_contexts = contexts[responses]
-            scores = torch.cat(
-                [self._similarities(piece, turn_means, response_contexts, lengths) for piece in slices], dim=1
-            )
-        column = torch.cat([piece.rows for piece in slices]).argsort()
+        scores, column = self._scores(slices, turn_text, contexts[responses])
         candidates = torch.cat([turn_text[:, None], negative_text], dim=1)[responses]  # (responses, 1 + count)
         logits = scores.gather(1, column[candidates]) / settings.temperature
         return process_mean(self.contrast(logits, torch.zeros_like(responses)).sum(), len(responses))
+
+    def _scores(
+        self,
+        slices: list[TokenSlice],
+        turn_text: Tensor,
+        contexts: Tensor,
+        gather: Callable[[Tensor], Tensor] = lambda rows: rows,
+    ) -> tuple[Tensor, Tensor]:
+        """The similarities of contexts and texts (contexts, texts), and the column of each text (texts,)."""
+        with full_precision(turn_text.device):
+            means, lengths = (gather(take(of(slices), turn_text)) for of in (sliced_means, _text_lengths))
+            scores = torch.cat([self._similarities(piece, means, contexts, lengths) for piece in slices], dim=1)
+        return scores, torch.cat([piece.rows for piece in slices]).argsort()
 
     def _similarities(self, responses: TokenSlice, turn_means: Tensor, contexts: Tensor, lengths: Tensor) -> Tensor:
         """Cosine of the context-free and the context-aware embedding, for every context and response.

@@ -48,20 +48,10 @@ _METHODS = (
     Method("simcse", "SimCSE", as_trained, (Stage("simcse"),)),
     *_CONTRASTED,
     *(
-        Method(
-            f"{method.name}-adapted",
-            f"{method.title}, adapted",
-            as_trained,
-            (*_ADAPT, *method.stages),
-        )
+        Method(f"{method.name}-adapted", f"{method.title}, adapted", as_trained, (*_ADAPT, *method.stages))
         for method in _CONTRASTED
     ),
-    Method(
-        "dialogue-cse-paper",
-        "DialogueCSE I2, as published",
-        as_trained,
-        _PAPER,
-    ),
+    Method("dialogue-cse-paper", "DialogueCSE I2, as published", as_trained, _PAPER),
 )
 
 # --- Data sets

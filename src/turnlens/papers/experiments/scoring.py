@@ -213,16 +213,9 @@ def baseline_row(
 
     def score(inputs: ScoringInputs, tasks: Tasks) -> Figures:
         ((first, data), *_) = tasks.items()
-        topics = {"topics": len(data.labels)} if entry.gives == "clusters" else {}
-        fitted = build_baseline(
-            baseline,
-            level,
-            encoder=inputs.encoder,
-            word_vectors=inputs.word_vectors,
-            model=model or None,
-            seed=inputs.seed,
-            **topics,
-        ).fit(inputs.train)
+        topics: dict[str, Any] = {"topics": len(data.labels)} if entry.gives == "clusters" else {}
+        given = {"encoder": inputs.encoder, "word_vectors": inputs.word_vectors, "model": model or None, **topics}
+        fitted = build_baseline(baseline, level, seed=inputs.seed, **given).fit(inputs.train)
         if entry.gives == "clusters":  # found only once, because nothing random is left
             clusters = fitted.clusters(list(data.conversations)).astype(np.int32)
             return {first: _figures(first, CategorizationResult.of(data, clusters[None]))}

@@ -10,17 +10,15 @@ import numpy as np
 from turnlens._utils.arguments import require_list
 from turnlens._utils.progress import progress_of
 from turnlens._utils.vectors import FloatArray, IntArray
-from turnlens.evaluation.task import Task
 from turnlens.papers.next_message.modes import Modes, modes_of, scored_blocks
 from turnlens.papers.next_message.scores import ContextScores, rank_true_items, recall_among
 from turnlens.papers.next_message.sequences import (
     LENGTHS,
-    REPLY,
     Depth,
     EmbeddedSequences,
-    build_task_sequences,
     find_depths,
     per_context,
+    reply_task,
 )
 
 _RECALLS = (1, 10)
@@ -58,10 +56,7 @@ class NextMessageResult:
 
 
 def evaluate_next_message(
-    embedded: EmbeddedSequences,
-    seed: int = 0,
-    modes: Sequence[str] | None = None,
-    lengths: Sequence[int] = LENGTHS,
+    embedded: EmbeddedSequences, seed: int = 0, modes: Sequence[str] | None = None, lengths: Sequence[int] = LENGTHS
 ) -> NextMessageResult:
     """Rank the messages at one depth of all conversations as the next one of each conversation.
 
@@ -134,12 +129,10 @@ def _value_tables(items: int) -> dict[str, FloatArray]:
     return {"mrr": 1 / np.arange(1, items + 1), **recalls}
 
 
-NEXT_MESSAGE = Task(
+NEXT_MESSAGE = reply_task(
     name="next-message",
-    level=REPLY,
     metric="average_rank",
     description="Rank all messages at one depth: does the one that was said come first?",
     citation="https://aclanthology.org/2024.acl-long.290",
     measure=evaluate_next_message,
-    build=build_task_sequences,
 )

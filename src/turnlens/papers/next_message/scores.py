@@ -98,11 +98,7 @@ class ContextScores:
 
     @classmethod
     def of(
-        cls,
-        sequences: Sequences,
-        contexts: Sequence[IntArray],
-        values: Mapping[str, FloatArray],
-        main: str = RANK,
+        cls, sequences: Sequences, contexts: Sequence[IntArray], values: Mapping[str, FloatArray], main: str = RANK
     ) -> ContextScores:
         """Build it from figures of contexts, given in parts, whose conversations are given as indices."""
         conversations, conversation = np.unique(np.concatenate(contexts), return_inverse=True)

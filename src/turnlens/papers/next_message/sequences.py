@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from turnlens.encoders.in_context import encode_contexts
 from turnlens.encoders.messages import encode_messages
 from turnlens.errors import ConversationError
 from turnlens.evaluation.scoring import sample_queries, warn_of_left_out
-from turnlens.evaluation.task import Level, LoadSettings
+from turnlens.evaluation.task import Level, LoadSettings, Task
 
 # The longest context (10), the next message and a goal four turns after it: later turns are ignored.
 TURNS = 15
@@ -41,11 +42,6 @@ class Sequences:
     text: IntArray
     role: IntArray
     queries: IntArray
-
-    @property
-    def query_ids(self) -> tuple[str, ...]:
-        """(queries,) ids of the queries."""
-        return tuple(self.ids[query] for query in self.queries)
 
     def reaching(self, turn: int) -> IntArray:
         """The conversations that have a turn of that number, from 0: their indices."""
@@ -80,10 +76,7 @@ def build_sequences(conversations: Conversations, max_queries: int | None = None
         if len(messages) >= 3:
             kept.append(
                 [
-                    (
-                        texts.setdefault(message["content"], len(texts)),
-                        roles.setdefault(message["role"], len(roles)),
-                    )
+                    (texts.setdefault(message["content"], len(texts)), roles.setdefault(message["role"], len(roles)))
                     for message in messages
                 ]
             )
@@ -238,3 +231,5 @@ def _with_sequences(encoder: Any, data: Any, pooling: str) -> tuple[EmbeddedSequ
 
 
 REPLY = Level("reply", _with_sequences, shares_data=True, takes_functions=False)
+# A task on the order of turns.
+reply_task = partial(Task, level=REPLY, build=build_task_sequences)

@@ -9,18 +9,17 @@ import numpy as np
 
 from turnlens._utils.progress import progress_of
 from turnlens._utils.vectors import FloatArray, IntArray, unit_vectors
-from turnlens.evaluation.task import DIFFERENCE, RANDOM, TRUE, Task
+from turnlens.evaluation.task import DIFFERENCE, RANDOM, TRUE
 from turnlens.papers.citations import TRIPLE_ENCODERS
 from turnlens.papers.next_message.scores import ContextScores
 from turnlens.papers.next_message.sequences import (
     LENGTHS,
-    REPLY,
     Depth,
     EmbeddedSequences,
     Sequences,
-    build_task_sequences,
     find_depths,
     per_context,
+    reply_task,
 )
 from turnlens.papers.triple_encoders.modes import EmbeddedViews
 from turnlens.papers.triple_encoders.scores import inverse_pair_norms
@@ -186,12 +185,10 @@ def _scores(
     return ContextScores.of(sequences, [depth.contexts for depth in depths], values, DIFFERENCE)
 
 
-ADDITIVITY = Task(
+ADDITIVITY = reply_task(
     name="additivity",
-    level=REPLY,
     metric="difference",
     description="Are contexts closer to the true next utterance than to others, and which turns make them so?",
     citation=TRIPLE_ENCODERS,
     measure=evaluate_additivity,
-    build=build_task_sequences,
 )

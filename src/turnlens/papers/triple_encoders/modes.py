@@ -12,17 +12,15 @@ from typing_extensions import override
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
 from turnlens.evaluation.ranking_metrics import on_grid
 from turnlens.evaluation.scoring import unit_rows
-from turnlens.evaluation.task import Task
 from turnlens.papers.citations import TRIPLE_ENCODERS
 from turnlens.papers.next_message.modes import Modes, Scorer, mean_cosine_query
 from turnlens.papers.next_message.next_message import NextMessageResult, evaluate_next_message
 from turnlens.papers.next_message.sequences import (
-    REPLY,
     Depth,
     EmbeddedSequences,
     all_turns,
-    build_task_sequences,
     context_turns,
+    reply_task,
 )
 from turnlens.papers.triple_encoders.replies import LAST_ROWS
 from turnlens.papers.triple_encoders.scores import max_scores, triple_query
@@ -176,12 +174,10 @@ def evaluate_components(embedded: EmbeddedSequences, seed: int = 0) -> NextMessa
     return evaluate_next_message(embedded, seed, tuple(COMPONENTS))
 
 
-COMPONENT_ANALYSIS = Task(
+COMPONENT_ANALYSIS = reply_task(
     name="component-analysis",
-    level=REPLY,
     metric="average_rank",
     description="Next utterance with parts of a triple-encoder only: which of them matter?",
     citation=TRIPLE_ENCODERS,
     measure=evaluate_components,
-    build=build_task_sequences,
 )

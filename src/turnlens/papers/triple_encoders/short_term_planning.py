@@ -15,7 +15,7 @@ from turnlens.evaluation.scoring import DECIMALS
 from turnlens.evaluation.task import Task
 from turnlens.papers.citations import TRIPLE_ENCODERS
 from turnlens.papers.next_message.scores import ContextScores, TiedRanks
-from turnlens.papers.next_message.sequences import REPLY, TURNS, EmbeddedSequences, Sequences, build_task_sequences
+from turnlens.papers.next_message.sequences import TURNS, EmbeddedSequences, Sequences, reply_task
 from turnlens.papers.triple_encoders.modes import EmbeddedViews
 from turnlens.papers.triple_encoders.planning import bi_plan_scores, triple_plan_scores
 
@@ -235,14 +235,12 @@ def _scores(views: EmbeddedViews, plan: Plan, name: str) -> FloatArray:
     return np.asarray(scores.round(DECIMALS))
 
 
-SHORT_TERM_PLANNING = Task(
+SHORT_TERM_PLANNING = reply_task(
     name="short-term-planning",
-    level=REPLY,
     metric="average_rank",
     description="Rank utterances by how well they lead to a goal: does the one that did come first?",
     citation=TRIPLE_ENCODERS,
     measure=evaluate_short_term_planning,
-    build=build_task_sequences,
 )
 
 

@@ -76,15 +76,9 @@ def composed_loss(
         The mean over turns, a scalar.
     """
     queries, has_context = composed_queries(head, vectors, speaker, conversation)
-    return batch_softmax(
-        queries / settings.temperature,
-        head.candidates(vectors),
-        has_context,
-        conversation,
-        text_key,
-        settings.negatives,
-        None if teacher is None else (teacher[0] / settings.temperature, teacher[1]),
-    )
+    queries, candidates = queries / settings.temperature, head.candidates(vectors)
+    taught = None if teacher is None else (teacher[0] / settings.temperature, teacher[1])
+    return batch_softmax(queries, candidates, has_context, conversation, text_key, settings.negatives, taught)
 
 
 def composed_ranks(head: ReplyHead, vectors: Tensor, speaker: Tensor, conversation: Tensor, text_key: Tensor) -> Tensor:
