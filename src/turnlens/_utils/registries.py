@@ -184,40 +184,20 @@ NEXT_MESSAGE_MODES: Table[Any] = Table({}, "NEXT_MESSAGE_MODES")
 PUBLISHED_PROMPTS: Table[Any] = Table({}, "PUBLISHED_PROMPTS")
 
 
-_OF_STEPS = ("learning_rate", "batch_size", "epochs", "max_steps", "seed")
+_OF_STEPS = "learning_rate batch_size epochs max_steps seed"
 _OF_ENCODERS = (
-    *_OF_STEPS,
-    "gradient_accumulation_steps",
-    "max_length",
-    "checkpoint_steps",
-    "bf16",
-    "frozen_layers",
-    "min_turns",
-    "interpolation",
-    "attention_dropout",
-    "recompute",
-    "snapshots",
-    "temperature",
-    "sample",
-    "context",
+    f"{_OF_STEPS} gradient_accumulation_steps max_length checkpoint_steps bf16 frozen_layers min_turns interpolation "
+    "attention_dropout recompute snapshots temperature sample context"
+)
+_OF_HEADS = (
+    f"{_OF_STEPS} temperature negatives context_turns recency_learning_rate weight_decay sample held_out "
+    "map_candidates teacher interpolation"
 )
 # The names of the settings of our own methods: a wrong one, too, is reported before torch is imported.
 SETTINGS: Mapping[str, tuple[str, ...]] = {
-    "complete": (*_OF_ENCODERS, "held_out", "keep_anyway"),
-    "in-context": _OF_ENCODERS,
-    "reply-head": (
-        *_OF_STEPS,
-        "temperature",
-        "negatives",
-        "context_turns",
-        "recency_learning_rate",
-        "weight_decay",
-        "sample",
-        "held_out",
-        "map_candidates",
-        "teacher",
-        "interpolation",
-    ),
+    "complete": (*_OF_ENCODERS.split(), "held_out", "keep_anyway"),
+    "in-context": tuple(_OF_ENCODERS.split()),
+    "reply-head": tuple(_OF_HEADS.split()),
 }
 
 

@@ -92,14 +92,12 @@ def _records_multiwoz(source: Source) -> Iterator[tuple[int, Any]]:
 
 def _split_lists(folder: Path) -> dict[str, Path]:
     """The files in a folder that list the ids of a split, by the split's name."""
-    lists = {}
-    for file in sorted(folder.iterdir()):
-        split = next(
-            (split for pattern, split in _SPLITS_MULTIWOZ.items() if fnmatchcase(file.name.lower(), pattern)), None
-        )
-        if split is not None and file.is_file():
-            lists[split] = file
-    return lists
+    return {
+        split: file
+        for file in sorted(folder.iterdir())
+        for pattern, split in _SPLITS_MULTIWOZ.items()
+        if fnmatchcase(file.name.lower(), pattern) and file.is_file()
+    }
 
 
 def _convert_multiwoz(raw: Any, source: Source) -> dict[str, Any]:

@@ -136,21 +136,23 @@ class ContextScores:
         """Means over contexts with 95 % bootstrap intervals over conversations, ready for JSON; shares in percent."""
         figures: dict[str, object] = {}
         for name, values in self.values.items():
-            low, high = bootstrap_interval(self.per_conversation(name), seed)
-            figures[name] = _shown(name, values.mean())
-            figures[f"{name}_interval"] = [_shown(name, low), _shown(name, high)]
+            figures |= _with_interval(name, values.mean(), self.per_conversation(name), seed)
         return {**figures, "queries": len(self.conversation), "conversations": len(self.queries)}
 
     def rank_over_lengths(self, length: IntArray, seed: int) -> dict[str, object]:
         """The average rank in which every context length counts the same, with its interval, ready for JSON."""
         values = self.per_conversation(RANK, length)
-        interval = [_shown(RANK, end) for end in bootstrap_interval(values, seed)]
-        return {RANK_OVER_LENGTHS: _shown(RANK, values.mean()), f"{RANK_OVER_LENGTHS}_interval": interval}
+        return _with_interval(RANK_OVER_LENGTHS, values.mean(), values, seed)
 
     def means(self, chosen: BoolArray) -> dict[str, object]:
         """The means over some contexts, and the number of these, ready for JSON."""
         figures = {name: _shown(name, values[chosen].mean()) for name, values in self.values.items()}
         return {**figures, "queries": int(chosen.sum())}
+
+
+def _with_interval(name: str, mean: np.floating, values: FloatArray, seed: int) -> dict[str, object]:
+    interval = [_shown(name, end) for end in bootstrap_interval(values, seed)]
+    return {name: _shown(name, mean), f"{name}_interval": interval}
 
 
 def _shown(name: str, value: np.floating | float) -> float:
