@@ -8,8 +8,9 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -208,11 +209,8 @@ def _progress(sources: Iterable[Source], skipped: SkippedRows) -> Iterator[Calla
     Yields:
         The function that shows the progress of a file from then on.
     """
-    count, left = TextColumn("{task.fields[rows]:,}"), TimeRemainingColumn()
-    columns, console = (TextColumn("reading conversations"), BarColumn(), count, left), SafeConsole(stderr=True)
-    bar = Progress(*columns, console=console, transient=True, disable=not shows_progress())
-    task = bar.add_task("reading", total=sum(source.size for source in sources), rows=0)
-    began, ticks, done, current = time.monotonic(), itertools.count(1), 0, None
+    total, began, ticks = sum(source.size for source in sources), time.monotonic(), itertools.count(1)
+    shown, done, current = ExitStack(), 0, None
 
     def start(source: Source) -> None:
         nonlocal done, current
@@ -220,13 +218,17 @@ def _progress(sources: Iterable[Source], skipped: SkippedRows) -> Iterator[Calla
         current = source
         source.tick = tick
 
+    @cache
+    def bar() -> Progress:
+        count, left = TextColumn("{task.fields[rows]:,}"), TimeRemainingColumn()
+        columns, console = (TextColumn("reading conversations"), BarColumn(), count, left), SafeConsole(stderr=True)
+        progress = Progress(*columns, console=console, transient=True, disable=not shows_progress())
+        progress.add_task("reading", total=total, rows=0)
+        return shown.enter_context(progress)
+
     def tick() -> None:  # looks at the clock and draws only once in a while
         if next(ticks) % 500 == 0 and time.monotonic() - began >= _SECONDS_BEFORE_PROGRESS and current is not None:
-            bar.start()
-            bar.update(task, completed=done + current.position, rows=skipped.kept)
+            bar().update(bar().task_ids[0], completed=done + current.position, rows=skipped.kept)
 
-    try:
+    with shown:
         yield start
-    finally:
-        if bar.live.is_started:
-            bar.stop()

@@ -87,11 +87,8 @@ class ReadingOptions:
         """Return the options of arguments of `read_conversations`."""
         others: dict[str, Any] = dict(options)
         columns, redact = others.pop("columns", None), others.pop("redact", None)
-        return cls(
-            columns=None if columns is None else Columns.of(columns),
-            redaction=Redaction.parse(redact) if isinstance(redact, str) else redact,
-            **others,
-        )
+        redaction = Redaction.parse(redact) if isinstance(redact, str) else redact
+        return cls(columns=None if columns is None else Columns.of(columns), redaction=redaction, **others)
 
     @property
     def key(self) -> list[str]:

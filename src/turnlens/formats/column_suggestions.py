@@ -6,6 +6,7 @@ import json
 import re
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -188,10 +189,8 @@ def _leaves(record: dict[str, Any], prefix: str = "", depth: int = 1) -> Iterato
 def _as_messages(value: Any) -> Records | None:
     """The value if it is a list of objects, or JSON of one."""
     if isinstance(value, str) and value.lstrip().startswith("[{"):
-        try:
+        with suppress(ValueError, RecursionError):
             value = json.loads(value)
-        except (ValueError, RecursionError):
-            return None
     is_list = isinstance(value, list) and bool(value) and all(isinstance(element, dict) for element in value)
     return value if is_list else None
 

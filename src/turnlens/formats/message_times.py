@@ -189,7 +189,7 @@ def time_and_order(value: Any) -> tuple[str | None, float]:
 
 
 def lone_moment(value: Any, column: str = "", dates: DateOrder | None = None) -> Moment | None:
-    """The `Moment` of a value of which nothing depends; None for what is neither a number nor a time."""
+    """The `Moment` of a value; None for what is neither a number nor a time."""
     with suppress(BadRow):
         return moment(value, column, 0, dates or DateOrder())
     return None

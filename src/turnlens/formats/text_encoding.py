@@ -83,11 +83,10 @@ def utf16_of(beginning: bytes) -> str | None:
     if min(upper, lower) or is_rare:
         return None
     encoding = "utf-16-be" if upper else "utf-16-le"
-    try:
+    with suppress(UnicodeDecodeError):
         text = codecs.getincrementaldecoder(encoding)().decode(beginning)
-    except UnicodeDecodeError:
-        return None
-    return encoding if "\n" in text and not _BINARY.search(text.encode()) else None
+        return encoding if "\n" in text and not _BINARY.search(text.encode()) else None
+    return None
 
 
 def decoded(raw: bytes, encoding: str | None, place: str) -> str:

@@ -25,7 +25,7 @@ def waiting_rows() -> Iterator[sqlite3.Connection]:
 
 
 def groups_of(database: sqlite3.Connection, those: str = "true") -> Iterator[tuple[str, list[tuple[int, Any]]]]:
-    """The numbers and rows of each conversation, or of ``those`` whose rows fulfil a condition of SQL."""
+    """Each conversation with its rows and their numbers; only ``those`` that fulfil a condition of SQL on the group."""
     database.execute("create index if not exists by_conversation on rows (conversation)")
     for conversation, rows in groupby(database.execute(_GROUPS.format(those)), itemgetter(0)):
         yield conversation, [(number, row) for _, number, row in rows]
