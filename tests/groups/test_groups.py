@@ -167,6 +167,15 @@ def test_a_far_third_part_joins_no_others() -> None:
     assert adjusted_rand_score(groups[part], np.repeat([0, 1, 2], 40)) == 1
 
 
+def test_noise_does_not_split_requests_ever_further() -> None:
+    vectors, _, _ = clouds(8, 45)
+    noise = unit_vectors(np.random.default_rng(0).normal(size=vectors.shape))
+    noisy = unit_vectors(vectors + 2 * noise).astype(np.float32)
+    near = nearest(noisy, noisy, 8)
+    usual, finer = (fit_groups(noisy, near, GroupSettings(), requests=asked).fine.max() + 1 for asked in (False, True))
+    assert usual < finer <= 1.25 * usual + 0.5  # several times as many at the price of requests
+
+
 def test_groups_ignore_a_direction_shared_by_all() -> None:
     vectors, _, cloud = clouds(6, 60)
     shifted = unit_vectors(vectors + 3 * unit_vectors(np.ones(vectors.shape[1]))).astype(np.float32)

@@ -90,6 +90,11 @@ class Tree:
             self._found[number] = fitting.settled(self.vectors, large)
         return self._found[number]
 
+    def near(self, number: float) -> np.ndarray:
+        sizes = np.bincount(self.parts)
+        large = [int((np.bincount(level, weights=sizes) >= self.rows.shape[1] / 2).sum()) for level in self.levels]
+        return self.at(int(np.abs(np.asarray(large) - number).argmin()) + 1)
+
     @cached_property
     def numbers(self) -> list[int]:
         steps = range(STEPS, int(STEPS * log2(len(self.levels))) + 1)
@@ -103,13 +108,15 @@ class Tree:
         return by_size(joined(fitting.sums_of(self.vectors, labels), np.bincount(labels), fitting._ALIKE)[labels])
 
 
-def today(tree: Tree) -> np.ndarray:
+def two_prices(tree: Tree, more: float, else_usual: bool = False) -> np.ndarray:
+    """The groups of the lower price, or `more` times as many as at the usual one, or just these; joined."""
     fine, finer = tree.priced(fitting._PRICE), tree.priced(fitting._PRICE_OF_REQUESTS)
-    return tree.joined(finer if finer.max() + 1 < fitting._NOISY * (fine.max() + 1) else fine)
+    most = more * (fine.max() + 1)
+    return tree.joined(finer if finer.max() + 1 <= most else fine if else_usual else tree.near(most))
 
 
 def entropy_score(labels: np.ndarray, tree: Tree) -> float:
-    """The score of today at a price of 1.0, with the bits of the best code for groups of unequal sizes."""
+    """The score at a price of 1.0, with the bits of the best code for groups of unequal sizes."""
     shares = np.bincount(labels) / len(labels)
     entropy = -(shares * np.log(np.maximum(shares, 1e-12))).sum()
     return log(max(fitting.closeness(tree.centred, labels), 1e-4)) - float(entropy) / log(len(labels))
@@ -177,7 +184,8 @@ def smallest(costs: Sequence[np.ndarray]) -> int:
 
 def prices(tree: Tree) -> dict[str, np.ndarray]:
     """The groups by prices."""
-    found = {"today: 1.0 and 0.7, bound, joining": today(tree)}
+    found = {f"1.0 and 0.7, at most {more} times, joining": two_prices(tree, more) for more in (1.25, 1.4, 1.6)}
+    found["1.0 and 0.7, unless 1.6 times, joining"] = two_prices(tree, 1.6, else_usual=True)
     for price in (0.85, 0.9, 1.0):
         found[f"one price, {price}"] = tree.priced(price)
         found[f"one price, {price}, joining"] = tree.joined(tree.priced(price))
@@ -328,7 +336,10 @@ def cases(untouched: str, exports: Path | None, wanted: str) -> Iterator[Case]:
     for kind, name, learned, said in texts_of_boards():
         texts, labels = [text for text, _ in said], [label for _, label in said]
         ships = [("calls, ships", None), ("sets, ships", None)]
-        for own, encoder in ((kind, untouched if learned else None), *(one for one in ships if one[0][:5] == kind[:5])):
+        for own, encoder in (
+            (kind, untouched if learned else None),
+            *(one for one in ships if one[0].startswith(f"{kind},")),
+        ):
             if wanted in own:
                 loaded = turnlens.load_encoder(encoder) if encoder else turnlens.load_encoder()
                 vectors = encode_messages(loaded, texts, cache=VectorCache(loaded))

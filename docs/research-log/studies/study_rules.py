@@ -215,11 +215,7 @@ RULES: dict[str, list[tuple[Any, str, Any]]] = {
     ],
     "price of requests": [(fitting, "_PRICE_OF_REQUESTS", 1.0)],
     "alike requests joined": [(fitting, "_ALIKE", 1e9)],
-    "noisy requests": [(fitting, "_NOISY", 1e9)],
-    "noise and joining": [
-        (fitting, "_NOISY", 1e9),
-        (fitting, "_ALIKE", 1e9),
-    ],
+    "bound of requests": [(fitting, "_MORE", 1e9)],
     "settling": [(fitting, "_ROUNDS", 0)],
     "outliers": [(pipeline, "outlier_cosine", lambda *_: -1.0)],
     "a third of the votes": [(neighbours, "LEAST_SHARE", 0.0)],

@@ -4,9 +4,9 @@ Many small communities of the neighbour graph are merged two at a time. How many
 groups bring every vector nearer to the middle of its group, and cost more bits to name. Those are chosen for which the
 logarithm of closeness, less the price of these bits, as a share of those that would name each vector, is highest. Since
 a gain counts by what there was before, groups of noisy messages, which are never close, are as fine as others. Then
-each vector joins the group whose mean is nearest. Requests have a lower price, unless they are so noisy that there
-would be far more of them, so that small groups are found; a large one that is therefore in two parts is joined again,
-since these are much more alike than groups usually are.
+each vector joins the group whose mean is nearest. Requests have a lower price, so that small groups are found, but at
+most a quarter more groups than at the usual one, since noise would be split ever further; a large group that is
+therefore in two parts is joined again, since these are much more alike than groups usually are.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RESOLUTION = 64.0  # of the communities that are merged: far too many to be gro
 _STEPS = 4  # numbers of groups that are tried for each doubling, and times as many around the best of these
 _PRICE = 1.0  # of the logarithm of closeness: what as many groups as vectors would cost
 _PRICE_OF_REQUESTS = 0.7
-_NOISY = 1.6  # times as many groups at this lower price: noise, which would be split ever further
+_MORE = 1.25  # times as many groups of requests as at the usual price, at most
 _ALIKE = 0.6  # groups of requests that are so much more alike than usual are one
 _TIMES = {"coarse": 0.5, "medium": 1, "fine": 2}  # as many groups as are best
 _ROUNDS = 3  # in which vectors join the nearest group
@@ -85,8 +85,8 @@ def fit_groups(
         best_at = _best_at(vectors, groups_at, len(levels))
         fine = best_at(_PRICE)
         if requests:
-            finer = best_at(_PRICE_OF_REQUESTS)
-            fine = finer if _count(finer) < _NOISY * _count(fine) else fine
+            finer, most = best_at(_PRICE_OF_REQUESTS), _MORE * _count(fine)
+            fine = finer if _count(finer) <= most else groups_near(most)
             whole = joined(sums_of(vectors, fine), np.bincount(fine[fine >= 0]), _ALIKE)
             fine = by_size(np.append(whole, -1)[fine])
         if settings.granularity != "medium":
