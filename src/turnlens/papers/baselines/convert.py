@@ -1,4 +1,4 @@
-"""ConveRT, small enough to learn from scratch (Henderson et al., ConveRT, Analysis of EMNLP 2020).
+"""ConveRT, small enough to learn from scratch (Henderson et al., ConveRT, Findings of EMNLP 2020).
 
 The network of the paper in fewer dimensions: subwords with two tables of positions, six layers of self-attention whose
 relative positions reach further and further, a reduction of each text to one vector, and towers of feed-forward layers

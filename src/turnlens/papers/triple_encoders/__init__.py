@@ -1,4 +1,4 @@
-"""CCL (Erker et al., Analysis of ACL 2023) and C3L, the triple-encoders (Erker et al., ACL 2024)."""
+"""CCL (Erker et al., Findings of ACL 2023) and C3L, the triple-encoders (Erker et al., ACL 2024)."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
 """CCL, curved contrastive learning: the cosine of two turns falls with their distance, and only forwards in time.
 
 Erker et al., Imagination is All You Need! Curved Contrastive Learning for Abstract Sequence Modeling Utilized on Long
-Short-Term Dialogue Planning, Analysis of ACL 2023.
+Short-Term Dialogue Planning, Findings of ACL 2023.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ def negative_turns(windows: Windows, per_turn: int = 1) -> Tensor:
 
 
 def draw(allowed: Tensor, negatives: Negatives) -> tuple[Tensor, Tensor]:
-    """SelectInterpolation random negatives.
+    """Choose random negatives.
 
     Args:
         allowed: What may be chosen (…, options).

@@ -4,7 +4,7 @@ A view is an ordinary prompt of sentence-transformers, stored with the model, so
 ``encode(texts, prompt_name="after")`` needs no turnlens. ``_same`` and ``_other`` at the end of a prompt's name say
 whether the utterance's speaker is that of the after-text it is paired with.
 
-Erker et al., Imagination is All You Need!, Analysis of ACL 2023, and Triple-Encoders, ACL 2024.
+Erker et al., Imagination is All You Need!, Findings of ACL 2023, and Triple-Encoders, ACL 2024.
 """
 
 from __future__ import annotations
