@@ -173,6 +173,6 @@ def test_a_damaged_memory_is_named(tmp_path: Path) -> None:
 
 
 def test_a_memory_of_another_format_is_refused(tmp_path: Path) -> None:
-    save_checked(tmp_path / FILE, {"format": 99}, {"any": np.zeros(1)})
+    save_checked(tmp_path / FILE, {"format": 99, "any": np.zeros(1)})
     with pytest.raises(ValueError, match="has format 99, this version of turnlens reads 1"):
         read_models(tmp_path)

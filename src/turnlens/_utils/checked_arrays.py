@@ -1,4 +1,4 @@
-"""Files of arrays and facts with a checksum, which shows a changed byte that safetensors would read as a number."""
+"""Files of facts and arrays with a checksum, which shows a changed byte that safetensors would read as a number."""
 
 from __future__ import annotations
 
@@ -14,17 +14,26 @@ from safetensors.numpy import save_file
 
 from turnlens._utils.files import atomic_path
 
+_ARRAY = "array:"  # in place of an array, its name
 
-def save_checked(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-    """Replace a file of facts, in JSON, and of arrays by their names, atomically."""
-    text = json.dumps(facts, ensure_ascii=False)
-    kept = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+
+def save_checked(path: Path, facts: Mapping[str, Any]) -> None:
+    """Replace a file of facts, atomically: of JSON, in which dataclasses and arrays may stand anywhere."""
+    arrays: dict[str, np.ndarray] = {}
+
+    def plain(value: Any) -> Any:
+        if not isinstance(value, np.ndarray):
+            return vars(value)
+        arrays[str(len(arrays))] = np.ascontiguousarray(value)
+        return {_ARRAY: str(len(arrays) - 1)}
+
+    text = json.dumps(facts, ensure_ascii=False, default=plain)
     with atomic_path(path) as temporary:
-        save_file(kept, temporary, metadata={"facts": text, "sha256": _checksum(text, kept)})
+        save_file(arrays, temporary, metadata={"facts": text, "sha256": _checksum(text, arrays)})
 
 
-def load_checked(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Read the facts and the arrays of a file that `save_checked` wrote.
+def load_checked(path: Path) -> dict[str, Any]:
+    """Read the facts of a file that `save_checked` wrote, in which mappings stand for dataclasses.
 
     Raises:
         ValueError: The file is damaged.
@@ -33,12 +42,11 @@ def load_checked(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         with safe_open(path, framework="numpy") as file:
             kept = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
-        facts = json.loads(kept["facts"])
+        if _checksum(kept["facts"], arrays) != kept.get("sha256"):
+            raise ValueError("its content is not that of its checksum")
+        return dict(json.loads(kept["facts"], object_hook=lambda own: arrays[own[_ARRAY]] if _ARRAY in own else own))
     except (SafetensorError, KeyError, TypeError) as error:
         raise ValueError(str(error)) from error
-    if _checksum(kept["facts"], arrays) != kept.get("sha256"):
-        raise ValueError("its content is not that of its checksum")
-    return facts, arrays
 
 
 def _checksum(text: str, arrays: Mapping[str, np.ndarray]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,9 +21,6 @@ KINDS: tuple[Kind, ...] = ("message", "conversation")
 ASKED: Literal["asked"] = "asked"  # all that the asker says, of which requests are a part
 FILE = GROUPS_FILE
 _FORMAT = 1
-_ARRAYS = ("keys", "fine", "neighbours", "places")
-_BASIS_ARRAYS = ("vectors", "role", "boilerplate")
-_BASIS_FACTS = ("roles", "encoder", "digest", "history", "asker")
 
 
 @dataclass(frozen=True)
@@ -162,9 +159,9 @@ def read_models(store: Path) -> GroupModels:
 def read_model_file(path: Path) -> GroupModels:
     """Read a file of groups. Raises the errors of `read_models`."""
     try:
-        facts, arrays = load_checked(path)
+        facts = load_checked(path)
         if facts["format"] == _FORMAT:
-            return {kind: _from(facts[kind], arrays, kind) for kind in (*KINDS, ASKED) if kind in facts}
+            return {kind: _model(facts[kind]) for kind in (*KINDS, ASKED) if kind in facts}
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is damaged: {error}; delete it, and the groups will be found again") from error
     raise ValueError(
@@ -186,54 +183,22 @@ def are_stored(store: Path, models: GroupModels) -> bool:
 
 def write_models(store: Path, models: GroupModels) -> None:
     """Replace the groups of a store, atomically."""
-    facts: dict[str, Any] = {"format": _FORMAT}
-    arrays: dict[str, np.ndarray] = {}
-    for kind, own in models.items():
-        ids = sorted(own.centroids)
-        facts[kind] = {
-            "stamp": own.stamp,
-            "next_id": own.next_id,
-            "answers": own.answers,
-            "centroids": ids,
-            "groups": {str(id): asdict(group) for id, group in sorted(own.groups.items())},
-        }
-        arrays |= {f"{kind}.{name}": getattr(own, name) for name in _ARRAYS}
-        if (basis := own.basis) is not None:
-            facts[kind]["basis"] = {name: getattr(basis, name) for name in _BASIS_FACTS}
-            arrays |= {f"{kind}.{name}": getattr(basis, name) for name in _BASIS_ARRAYS}
-            if (context := basis.context) is not None:
-                facts[kind]["context"] = context.messages
-                arrays |= {f"{kind}.mean": context.mean, f"{kind}.matrix": context.matrix}
-            if (answers := basis.answers) is not None:
-                arrays |= {f"{kind}.answers.{name}": array for name, array in vars(answers).items()}
-        if ids:
-            arrays[f"{kind}.centroids"] = np.stack([own.centroids[id] for id in ids]).astype(np.float32)
-    save_checked(store / FILE, facts, arrays)
+    save_checked(store / FILE, {"format": _FORMAT, **models})
 
 
-def _from(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kind: str) -> GroupModel:
-    groups = {
-        int(id): StoredGroup(**{**group, "phrases": tuple(group["phrases"])}) for id, group in facts["groups"].items()
+def _model(facts: Mapping[str, Any]) -> GroupModel:
+    basis, groups = facts["basis"], _by_id(facts["groups"])
+    if basis is not None:
+        context, answers = basis["context"], basis["answers"]
+        context, answers = context and ContextProjection(**context), answers and LinearGuess(**answers)
+        basis = Basis(**{**basis, "context": context, "answers": answers})
+    stored = {
+        "centroids": _by_id(facts["centroids"]),
+        "groups": {id: StoredGroup(**{**group, "phrases": tuple(group["phrases"])}) for id, group in groups.items()},
+        "answers": [tuple(answer) for answer in facts["answers"]],
     }
-    return GroupModel(
-        stamp=facts["stamp"],
-        **{name: arrays[f"{kind}.{name}"] for name in _ARRAYS},
-        centroids={id: arrays[f"{kind}.centroids"][row] for row, id in enumerate(facts["centroids"])},
-        groups=groups,
-        next_id=facts["next_id"],
-        basis=_basis(facts, arrays, kind),
-        answers=[tuple(answer) for answer in facts.get("answers", ())],
-    )
+    return GroupModel(**{**facts, **stored, "basis": basis})
 
 
-def _basis(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray], kind: str) -> Basis | None:
-    if "basis" not in facts or f"{kind}.vectors" not in arrays:
-        return None
-    stored: dict[str, Any] = {name: arrays[f"{kind}.{name}"] for name in _BASIS_ARRAYS}
-    context = None
-    if "context" in facts:
-        context = ContextProjection(arrays[f"{kind}.mean"], arrays[f"{kind}.matrix"], facts["context"])
-    answers = None
-    if f"{kind}.answers.weights" in arrays:
-        answers = LinearGuess(arrays[f"{kind}.answers.mean"], arrays[f"{kind}.answers.weights"])
-    return Basis(**facts["basis"], **stored, context=context, answers=answers)
+def _by_id(facts: Mapping[str, Any]) -> dict[int, Any]:
+    return dict(sorted((int(id), own) for id, own in facts.items()))

@@ -152,13 +152,14 @@ def _forget_words(file: Path) -> None:
     if not file.is_file():
         return
     try:
-        facts, arrays = load_checked(file)
+        facts = load_checked(file)
         for memory in facts.values():
             for group in memory["groups"].values() if isinstance(memory, dict) else ():
                 group["phrases"] = []
                 group["name"] = group["name"] if group["renamed"] else ""
+            if isinstance(memory, dict):
+                memory["basis"] = None
     except (ValueError, KeyError, TypeError, AttributeError):
         file.unlink()  # it is damaged, and the groups will be made again
         return
-    of_texts = (".vectors", ".boilerplate")
-    save_checked(file, facts, {name: array for name, array in arrays.items() if not name.endswith(of_texts)})
+    save_checked(file, facts)
