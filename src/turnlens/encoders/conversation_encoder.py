@@ -10,7 +10,7 @@ import copy
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,25 +21,23 @@ from torch import nn
 from typing_extensions import override
 
 from turnlens._compat import loaded_from, set_loaded_from
-from turnlens._utils.vectors import FloatArray
-from turnlens.encoders import inference
 from turnlens.encoders.centre import CENTRE_FILE, Centre, check_centre, write_centre
 from turnlens.encoders.encoder import Encoder, Half
 from turnlens.encoders.encoder_parts import NeedsTorch
 from turnlens.encoders.folders import published_source
+from turnlens.encoders.inference import TorchPasses, has_hooks, parts_of
 from turnlens.encoders.onnx_encoder import OnnxEncoder, read_beside
-from turnlens.encoders.rendering import TokenRows
 from turnlens.encoders.reply_head import ReplyHead
 from turnlens.encoders.reply_scores import HEAD_FILE, check_head, write_head
 from turnlens.encoders.tokenizing import TextTokenizer, lasting_settings, transformers_tokenizer
-from turnlens.encoders.transformer import after_pooling, positions, restore_added_weights, transformer_of
+from turnlens.encoders.transformer import positions, restore_added_weights, transformer_of
 from turnlens.encoders.transformers_check import checked_loading
 from turnlens.encoders.weight_check import DamagedEncoder, refusing_damage, write_checksums
 
 _WORTH_A_SESSION = 20_000  # characters, which torch embeds in the time that a session of ONNX Runtime takes to build
 
 
-class ConversationEncoder(Encoder, SentenceTransformer):
+class ConversationEncoder(TorchPasses):
     """A ``SentenceTransformer`` with methods for messages and conversations, and with parts that are saved beside it.
 
     It is made by a training, by `turnlens.load_encoder` with a ``device``, or as any ``SentenceTransformer`` is.
@@ -168,7 +166,7 @@ class ConversationEncoder(Encoder, SentenceTransformer):
     @override
     def weights_digest(self) -> str:
         try:
-            return inference.parts_of(self).digest
+            return parts_of(self).digest
         except NeedsTorch:
             return state_digest(self)
 
@@ -187,37 +185,11 @@ class ConversationEncoder(Encoder, SentenceTransformer):
         torch.set_num_threads(threads)
 
     @override
-    def token_rows(self, texts: list[str], prompt: str = "", newest: bool = False) -> list[list[int]]:
-        return inference.token_rows(self, texts, prompt, newest)
-
-    @override
-    def embed_rows(self, rows: Sequence[Sequence[int]]) -> FloatArray:
-        return inference.embed_rows(self, rows)
-
-    @override
-    def embed_batch(
-        self, texts: list[str], prompt: str, batch_size: int | None, dtype: Half | None, newest: bool
-    ) -> FloatArray:
-        return inference.embed_batch(self, texts, prompt, batch_size, dtype, newest)
-
-    @override
-    def token_sums(
-        self, rows: TokenRows, owners: Sequence[Sequence[int]], count: int, dtype: Half | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        return inference.token_sums(self, rows, owners, count, dtype)
-
-    @override
-    def after_pooling(self, vectors: FloatArray) -> FloatArray:
-        with inference.inference(self):
-            pooled = after_pooling(self, torch.from_numpy(vectors).to(self.device))
-        return pooled.cpu().numpy()
-
-    @override
     def for_inference(self, characters: int, dtype: Half | None) -> Encoder:
-        if self.device.type != "cpu" or dtype is not None or characters < _WORTH_A_SESSION or inference.has_hooks(self):
+        if self.device.type != "cpu" or dtype is not None or characters < _WORTH_A_SESSION or has_hooks(self):
             return self
         try:
-            parts = inference.parts_of(self)
+            parts = parts_of(self)
         except NeedsTorch:
             return self
         return OnnxEncoder(parts, self.text_tokenizer, "", self.prompts, self.default_prompt_name)

@@ -142,15 +142,7 @@ def _sums_by_speaker(
     encoder: Encoder, renderer: Renderer, conversations: Sequence[Messages], long: str, dtype: Half | None
 ) -> tuple[FloatArray, FloatArray]:
     """Sum and number of the tokens of each speaker; speaker 0 is none: (conversations, 1 + speakers[, dim])."""
-    tokens = renderer.tokenize(conversations, whole=long == "window")
-    if long == "window":
-        windows = [renderer.windows(turns) for turns in tokens]
-    else:
-        windows = [[pieces] for pieces in renderer.fitting(tokens)]
-    of_row = [number for number, own_windows in enumerate(windows) for _ in own_windows]
-    rows = renderer.pack(
-        [conversations[number] for number in of_row], [window for own_windows in windows for window in own_windows]
-    )
+    of_row, rows = renderer.windowed(conversations, whole=long == "window")
     groups = 1 + max(len({message["role"] for message in messages}) for messages in conversations)
     owners = [[number * groups + 1 + speaker for speaker in speakers] for number, speakers in zip(of_row, rows.speaker)]
     sums, counts = encoder.token_sums(rows, owners, len(conversations) * groups, dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from safetensors.numpy import load_file
 
 from turnlens._utils.processes import give_back_memory
 from turnlens._utils.registries import ADDED_WEIGHTS
-from turnlens._utils.vectors import FloatArray, unit_vectors
+from turnlens._utils.vectors import FloatArray
 from turnlens.encoders.onnx_graph import Forward, is_supported, tensor_shapes
 from turnlens.encoders.weight_check import check_finite, check_settings, check_tensors
 
@@ -91,44 +91,6 @@ class EncoderParts:
         give_back_memory()  # of the arrays that it was made of
         return forward
 
-    def embed_rows(self, rows: Sequence[Sequence[int]], most: int | None = None) -> FloatArray:
-        """The vectors of token rows, at most so many in a pass, float32 (rows, dim)."""
-        pooled = np.zeros((len(rows), self.config["hidden_size"]), np.float32)
-        for numbers, states, lengths in self.forward.slices(rows, most):
-            if self.pooling == "cls":
-                pooled[numbers] = states[:, 0]
-            else:
-                inside = (np.arange(states.shape[1]) < lengths[:, None]).astype(np.float32)
-                pooled[numbers] = (inside[:, None] @ states)[:, 0] / np.maximum(lengths, 1)[:, None]
-        return self.after_pooling(pooled)
-
-    def token_sums(
-        self, rows: Sequence[Sequence[int]], owners: Sequence[Sequence[int]], count: int
-    ) -> tuple[FloatArray, FloatArray]:
-        """The sum of the states of the tokens of each owner (count, dim), and their number (count,).
-
-        Args:
-            rows: Token ids.
-            owners: The number of each token's owner.
-            count: The number of owners.
-        """
-        sums, numbers_of_tokens = np.zeros((count, self.config["hidden_size"]), np.float32), np.zeros(count, np.float32)
-        for numbers, states, lengths in self.forward.slices(rows):
-            tokens = np.concatenate([states[place, :length] for place, length in enumerate(lengths)])
-            owner = np.concatenate([owners[number] for number in numbers]).astype(np.int64)
-            order = owner.argsort(kind="stable")
-            found, starts = np.unique(owner[order], return_index=True)
-            if len(found):
-                sums[found] += np.add.reduceat(tokens[order], starts)
-                numbers_of_tokens += np.bincount(owner, minlength=count)
-        return sums, numbers_of_tokens
-
-    def after_pooling(self, vectors: FloatArray) -> FloatArray:
-        """Apply what comes after the pooling (n, dim)."""
-        for layer in self.after:
-            vectors = unit_vectors(vectors) if layer is None else layer(vectors)
-        return vectors.astype(np.float32, copy=False)
-
 
 def read_parts(folder: Path, name: str) -> tuple[EncoderParts, Path]:
     """Read an encoder, and return it with the folder of its transformer.
@@ -180,10 +142,16 @@ def _weights(folder: Path, config: Mapping[str, Any], name: str) -> dict[str, Fl
         raise NeedsTorch("has further inputs")
     if {array.dtype for array in arrays.values()} - {np.dtype(kind) for kind in (np.float32, np.float16, np.int64)}:
         raise NeedsTorch("has weights of another precision")
-    expected = tensor_shapes(config)
+    inside = {key for key in arrays if key.startswith(("embeddings.", "encoder."))} - {"embeddings.position_ids"}
+    return _expected(tensor_shapes(config), arrays, inside, name)
+
+
+def _expected(
+    expected: Mapping[str, tuple[int, ...]], arrays: Mapping[str, FloatArray], inside: Set[str], name: str
+) -> dict[str, FloatArray]:
+    """The tensors of these shapes, which must be all those inside an encoder."""
     shapes = {key: (arrays[key].shape, shape) for key, shape in expected.items() if key in arrays}
     others = {key: pair for key, pair in shapes.items() if pair[0] != pair[1]}
-    inside = {key for key in arrays if key.startswith(("embeddings.", "encoder."))} - {"embeddings.position_ids"}
     check_tensors(expected.keys() - arrays.keys(), inside - expected.keys(), others, name)
     return {key: arrays[key] for key in expected}
 
@@ -225,9 +193,7 @@ def _layers(modules: Sequence[tuple[str, Path]], width: int, name: str) -> Itera
         weight, bias = f"{number}.linear.weight", f"{number}.linear.bias"
         length = config.get("out_features", len(weights.get(weight, ())))
         expected = {weight: (length, width)} | ({bias: (length,)} if config.get("bias", True) else {})
-        shapes = {key: (weights[key].shape, shape) for key, shape in expected.items() if key in weights}
-        others = {key: pair for key, pair in shapes.items() if pair[0] != pair[1]}
-        check_tensors(expected.keys() - weights.keys(), weights.keys() - expected.keys(), others, name)
+        weights = _expected(expected, weights, weights.keys(), name)
         biases = weights.get(bias, np.zeros(length)).astype(np.float32)
         yield Dense(weights[weight].astype(np.float32), biases, activation)
         width = length

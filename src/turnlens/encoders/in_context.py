@@ -131,11 +131,7 @@ def _sums(
     encoder: Encoder, renderer: Renderer, conversations: Sequence[Messages], dtype: Half | None
 ) -> tuple[FloatArray, FloatArray]:
     """`sums_in_context` of some conversations."""
-    windows = [renderer.windows(turns) for turns in renderer.tokenize(conversations, whole=True)]
-    of_row = [number for number, own_windows in enumerate(windows) for _ in own_windows]
-    rows = renderer.pack(
-        [conversations[number] for number in of_row], [window for own_windows in windows for window in own_windows]
-    )
+    of_row, rows = renderer.windowed(conversations, whole=True)
     starts = np.cumsum([0, *(len(messages) for messages in conversations)])
     owners = [[starts[number] + turn for turn in _nearest(turns)] for number, turns in zip(of_row, rows.turn)]
     return encoder.token_sums(rows, owners, int(starts[-1]), dtype)

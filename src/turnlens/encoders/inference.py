@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, get_args
 
 import numpy as np
@@ -13,16 +13,17 @@ from sentence_transformers.base.modules import Dense as DenseModule
 from sentence_transformers.base.modules import Normalize, Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding
 from torch import Tensor
+from typing_extensions import override
 
 from turnlens._utils.vectors import FloatArray
-from turnlens.encoders.encoder import Half
+from turnlens.encoders.encoder import Encoder, Half
 from turnlens.encoders.encoder_parts import Dense, EncoderParts, NeedsTorch, check_after, check_pooling
 from turnlens.encoders.forward import encode_rows, full_precision, pad_right, padded, slice_budget, slice_rows
 from turnlens.encoders.in_context import newest_words_kept
 from turnlens.encoders.onnx_graph import is_supported, tensor_shapes
 from turnlens.encoders.rendering import TokenRows
 from turnlens.encoders.tokenizing import TOKENIZING, cut_texts, transformers_ids
-from turnlens.encoders.transformer import added_modules, state_arrays, transformer_of
+from turnlens.encoders.transformer import added_modules, after_pooling, state_arrays, transformer_of
 
 
 @contextmanager
@@ -84,74 +85,82 @@ def _dense(module: DenseModule) -> Dense:
     return Dense(arrays[0], arrays[1] if len(arrays) > 1 else np.zeros(len(arrays[0]), np.float32), activation)
 
 
-def embed_batch(
-    encoder: SentenceTransformer,
-    texts: list[str],
-    prompt: str,
-    batch_size: int | None,
-    dtype: Half | None,
-    newest: bool,
-) -> FloatArray:
-    """Embed texts, through whatever modules an encoder has; see `turnlens.encoders.encoder.Encoder.encode_texts`.
+class TorchPasses(Encoder, SentenceTransformer):
+    """The passes of an encoder through whatever modules it has."""
 
-    If its inputs are not rows padded on the right (static embeddings, sequences packed for FlashAttention), its own
-    ``encode`` is used.
-    """
-    # There is no padding, so larger batches are always faster.
-    stock_size = batch_size or (1024 if isinstance(encoder[0], StaticEmbedding) else 64)
-    with inference(encoder, dtype):
-        features = _features(encoder, texts, prompt, newest) if isinstance(encoder[0], Transformer) else {}
-        if _are_right_padded(features):
-            return _passes(encoder, features, batch_size)
-        vectors = encoder.encode(texts, prompt=prompt or None, batch_size=stock_size, show_progress_bar=False)
-        return vectors.astype(np.float32, copy=False)
+    @override
+    def embed_batch(
+        self, texts: list[str], prompt: str, batch_size: int | None, dtype: Half | None, newest: bool
+    ) -> FloatArray:
+        """Embed texts.
 
+        If its inputs are not rows padded on the right (static embeddings, sequences packed for FlashAttention), its own
+        ``encode`` is used.
+        """
+        # There is no padding, so larger batches are always faster.
+        stock_size = batch_size or (1024 if isinstance(self[0], StaticEmbedding) else 64)
+        with inference(self, dtype):
+            features = self._features(texts, prompt, newest) if isinstance(self[0], Transformer) else {}
+            if _are_right_padded(features):
+                return self._passes(features, batch_size)
+            vectors = self.encode(texts, prompt=prompt or None, batch_size=stock_size, show_progress_bar=False)
+            return vectors.astype(np.float32, copy=False)
 
-def token_rows(encoder: SentenceTransformer, texts: list[str], prompt: str, newest: bool) -> list[list[int]]:
-    """The token ids of texts as an encoder reads them."""
-    features = _features(encoder, texts, prompt, newest)
-    return [ids[mask.bool()].tolist() for ids, mask in zip(features["input_ids"], features["attention_mask"])]
+    @override
+    def token_rows(self, texts: list[str], prompt: str = "", newest: bool = False) -> list[list[int]]:
+        features = self._features(texts, prompt, newest)
+        return [ids[mask.bool()].tolist() for ids, mask in zip(features["input_ids"], features["attention_mask"])]
 
+    def _features(self, texts: list[str], prompt: str, newest: bool) -> dict[str, Any]:
+        texts = cut_texts(transformers_ids(self.tokenizer), texts, self.max_seq_length, newest)
+        with TOKENIZING, newest_words_kept(self.tokenizer) if newest else nullcontext():
+            return self.preprocess(texts, prompt=prompt or None)
 
-def _features(encoder: SentenceTransformer, texts: list[str], prompt: str, newest: bool) -> dict[str, Any]:
-    texts = cut_texts(transformers_ids(encoder.tokenizer), texts, encoder.max_seq_length, newest)
-    with TOKENIZING:
-        if not newest:
-            return encoder.preprocess(texts, prompt=prompt or None)
-        with newest_words_kept(encoder.tokenizer):
-            return encoder.preprocess(texts, prompt=prompt or None)
+    @override
+    def embed_rows(self, rows: Sequence[Sequence[int]]) -> FloatArray:
+        ids, mask = pad_right(rows, self.tokenizer.pad_token_id or 0), pad_right([[1] * len(row) for row in rows], 0)
+        with inference(self):
+            return self._passes({"input_ids": ids, "attention_mask": mask}, None)
 
+    @override
+    def token_sums(
+        self, rows: TokenRows, owners: Sequence[Sequence[int]], count: int, dtype: Half | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        tensors = padded(rows, getattr(self.tokenizer, "pad_token_id", 0))._asdict()
+        inputs = {name: tensor.to(self.device) for name, tensor in tensors.items()}
+        owner = pad_right(owners, 0).to(self.device)
+        sums, counts = torch.zeros(0), torch.zeros(count, device=self.device)
+        with inference(self, dtype):
+            for piece in encode_rows(self, inputs):
+                with full_precision(self.device):
+                    if not len(sums):
+                        sums = piece.tokens.new_zeros(count, piece.tokens.shape[2])
+                    into = owner[piece.rows, : piece.tokens.shape[1]].flatten()
+                    sums.index_add_(0, into, piece.tokens.flatten(0, 1))  # zero where padded
+                    counts.index_add_(0, into, piece.mask.flatten())
+        return sums.cpu().numpy(), counts.cpu().numpy()
 
-def embed_rows(encoder: SentenceTransformer, rows: Sequence[Sequence[int]]) -> FloatArray:
-    """The vectors of token rows, float32 (rows, dim)."""
-    ids, mask = pad_right(rows, encoder.tokenizer.pad_token_id or 0), pad_right([[1] * len(row) for row in rows], 0)
-    features = {"input_ids": ids, "attention_mask": mask}
-    with inference(encoder):
-        return _passes(encoder, features, None)
+    @override
+    def after_pooling(self, vectors: FloatArray) -> FloatArray:
+        with inference(self):
+            pooled = after_pooling(self, torch.from_numpy(vectors).to(self.device))
+        return pooled.cpu().numpy()
 
-
-def token_sums(
-    encoder: SentenceTransformer,
-    rows: TokenRows,
-    owners: Sequence[Sequence[int]],
-    count: int,
-    dtype: Half | None = None,
-) -> tuple[FloatArray, FloatArray]:
-    """See `turnlens.encoders.encoder.Encoder.token_sums`."""
-    device = encoder.device
-    tensors = padded(rows, getattr(encoder.tokenizer, "pad_token_id", 0))._asdict()
-    inputs = {name: tensor.to(device) for name, tensor in tensors.items()}
-    owner = pad_right(owners, 0).to(device)
-    sums, counts = torch.zeros(0), torch.zeros(count, device=device)
-    with inference(encoder, dtype):
-        for piece in encode_rows(encoder, inputs):
-            with full_precision(device):
-                if not len(sums):
-                    sums = piece.tokens.new_zeros(count, piece.tokens.shape[2])
-                into = owner[piece.rows, : piece.tokens.shape[1]].flatten()
-                sums.index_add_(0, into, piece.tokens.flatten(0, 1))  # zero where padded
-                counts.index_add_(0, into, piece.mask.flatten())
-    return sums.cpu().numpy(), counts.cpu().numpy()
+    def _passes(self, features: dict[str, Any], batch_size: int | None) -> FloatArray:
+        """The vectors of tokenized texts (texts, dim)."""
+        lengths = features["attention_mask"].sum(1)
+        order = lengths.argsort(stable=True)
+        vectors = []
+        for rows in slice_rows(order, lengths[order].tolist(), slice_budget(self.device), batch_size):
+            length = int(lengths[rows].max())
+            inputs = {
+                name: _moved(value[rows, :length], self.device) if isinstance(value, Tensor) else value
+                for name, value in features.items()
+            }
+            vectors.append(self(inputs)["sentence_embedding"])
+        # Fetched once for all slices, so that a GPU does not wait for each.
+        embedded = torch.cat(vectors)[order.argsort().to(self.device)]
+        return embedded[:, : self.truncate_dim].float().cpu().numpy()
 
 
 def _are_right_padded(features: dict[str, Any]) -> bool:
@@ -159,24 +168,6 @@ def _are_right_padded(features: dict[str, Any]) -> bool:
     shapes = {value.shape for value in features.values() if isinstance(value, Tensor)}
     mask = features.get("attention_mask")
     return len(shapes) == 1 and isinstance(mask, Tensor) and mask.ndim == 2 and bool(mask[:, 0].all())
-
-
-def _passes(encoder: SentenceTransformer, features: dict[str, Any], batch_size: int | None) -> FloatArray:
-    """The vectors of tokenized texts (texts, dim)."""
-    lengths = features["attention_mask"].sum(1)
-    order = lengths.argsort(stable=True)
-    budget = slice_budget(encoder.device)
-    vectors = []
-    for rows in slice_rows(order, lengths[order].tolist(), budget, batch_size):
-        length = int(lengths[rows].max())
-        inputs = {
-            name: _moved(value[rows, :length], encoder.device) if isinstance(value, Tensor) else value
-            for name, value in features.items()
-        }
-        vectors.append(encoder(inputs)["sentence_embedding"])
-    # Fetched once for all slices, so that a GPU does not wait for each.
-    embedded = torch.cat(vectors)[order.argsort().to(encoder.device)]
-    return embedded[:, : encoder.truncate_dim].float().cpu().numpy()
 
 
 def _moved(tensor: Tensor, device: torch.device) -> Tensor:

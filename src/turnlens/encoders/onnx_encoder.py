@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 from tokenizers import Tokenizer
 from typing_extensions import override
 
 from turnlens._utils.registries import PUBLISHED_PROMPTS, REPLY_MODELS
-from turnlens._utils.vectors import FloatArray
+from turnlens._utils.vectors import FloatArray, unit_vectors
 from turnlens.encoders.centre import CENTRE_FILE, Centre, check_centre, read_centre
 from turnlens.encoders.encoder import Encoder, Half
 from turnlens.encoders.encoder_parts import EncoderParts, NeedsTorch, read_json, read_parts
@@ -121,26 +122,44 @@ class OnnxEncoder(Encoder):
         self.parts = replace(self.parts, threads=threads)
 
     @override
-    def embed_rows(self, rows: Sequence[Sequence[int]]) -> FloatArray:
-        return self.parts.embed_rows(rows)
+    def embed_rows(self, rows: Sequence[Sequence[int]], most: int | None = None) -> FloatArray:
+        pooled = np.zeros((len(rows), self.width), np.float32)
+        for numbers, states, lengths in self.parts.forward.slices(rows, most):
+            if self.parts.pooling == "cls":
+                pooled[numbers] = states[:, 0]
+            else:
+                inside = (np.arange(states.shape[1]) < lengths[:, None]).astype(np.float32)
+                pooled[numbers] = (inside[:, None] @ states)[:, 0] / np.maximum(lengths, 1)[:, None]
+        return self.after_pooling(pooled)
 
     @override
     def embed_batch(
         self, texts: list[str], prompt: str, batch_size: int | None, dtype: Half | None, newest: bool
     ) -> FloatArray:
         _check_precision(dtype)
-        return self.parts.embed_rows(self._tokenizer.rows(texts, prompt, newest), batch_size)
+        return self.embed_rows(self._tokenizer.rows(texts, prompt, newest), batch_size)
 
     @override
     def token_sums(
         self, rows: TokenRows, owners: Sequence[Sequence[int]], count: int, dtype: Half | None = None
     ) -> tuple[FloatArray, FloatArray]:
         _check_precision(dtype)
-        return self.parts.token_sums(rows.ids, owners, count)
+        sums, counts = np.zeros((count, self.width), np.float32), np.zeros(count, np.float32)
+        for numbers, states, lengths in self.parts.forward.slices(rows.ids):
+            tokens = np.concatenate([states[place, :length] for place, length in enumerate(lengths)])
+            owner = np.concatenate([owners[number] for number in numbers]).astype(np.int64)
+            order = owner.argsort(kind="stable")
+            found, starts = np.unique(owner[order], return_index=True)
+            if len(found):
+                sums[found] += np.add.reduceat(tokens[order], starts)
+                counts += np.bincount(owner, minlength=count)
+        return sums, counts
 
     @override
     def after_pooling(self, vectors: FloatArray) -> FloatArray:
-        return self.parts.after_pooling(vectors)
+        for layer in self.parts.after:
+            vectors = unit_vectors(vectors) if layer is None else layer(vectors)
+        return vectors.astype(np.float32, copy=False)
 
 
 def _check_precision(dtype: Half | None) -> None:

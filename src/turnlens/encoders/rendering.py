@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from turnlens._compat import accept_messages
@@ -123,6 +124,17 @@ class Renderer:
         self._seen += len(tokens)
         self._cut_short += sum(not self._fit(turns) for turns in tokens)
         return [self._fitting(turns) for turns in tokens]
+
+    def windowed(self, conversations: Sequence[Messages], whole: bool) -> tuple[list[int], TokenRows]:
+        """Render each conversation as one row, or all of it as one or more windows.
+
+        Returns:
+            The number of the conversation of each row, and the rows.
+        """
+        tokens = self.tokenize(conversations, whole)
+        pieces = list(map(self.windows, tokens)) if whole else [[fitting] for fitting in self.fitting(tokens)]
+        of_row = [number for number, own in enumerate(pieces) for _ in own]
+        return of_row, self.pack([conversations[number] for number in of_row], list(chain.from_iterable(pieces)))
 
     def warn_of_cuts(self) -> bool:
         """Log how many conversations did not fit in ``fitting``, and return whether there were any."""

@@ -183,7 +183,7 @@ def are_stored(store: Path, models: GroupModels) -> bool:
 
 def write_models(store: Path, models: GroupModels) -> None:
     """Replace the groups of a store, atomically."""
-    save_checked(store / FILE, {"format": _FORMAT, **models})
+    save_checked(store / FILE, {"format": _FORMAT, **{str(kind): own for kind, own in models.items()}})
 
 
 def _model(facts: Mapping[str, Any]) -> GroupModel:
