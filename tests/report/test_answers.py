@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 import turnlens
 from tests.report.talks import chats
 from turnlens._utils.vectors import unit_vectors
-from turnlens.groups.answer_guess import AnsweredVectors, LinearGuess, answers_to, fit_answer_guess
+from turnlens.groups.answer_guess import LinearGuess, answered_vectors, answers_to, fit_answer_guess
 from turnlens.groups.group_model import Basis, read_models
 from turnlens.report import label
 
@@ -46,7 +46,7 @@ def test_messages_that_are_answered_alike_come_closer() -> None:
     vectors, answer, topic = asked_and_answered(np.random.default_rng(0))
     guess = fit_answer_guess(vectors, answer, ALL)
     assert guess is not None
-    answered = AnsweredVectors(vectors, answer, guess)
+    answered = answered_vectors(vectors, answer, guess)
     assert len(answered) == 2 * COUNT
     assert closer(answered[::2], topic[::2]) > 1.5 * closer(vectors[::2], topic[::2])
     assert (answered[1::2] == vectors[1::2]).all()  # nobody answers an answer

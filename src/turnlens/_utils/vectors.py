@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -21,6 +22,25 @@ class Vectors(Protocol):
 
     def __len__(self) -> int: ...
     def __getitem__(self, rows: Any, /) -> Any: ...
+
+
+@dataclass(frozen=True)
+class LazyVectors:
+    """Vectors that are computed as rows of them are taken, since there may be too many to keep a second time.
+
+    Attributes:
+        count: The number of all rows.
+        take: Computes some of them, given as those of an array are.
+    """
+
+    count: int
+    take: Callable[[Any], FloatArray]
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, rows: Any) -> FloatArray:
+        return self.take(rows)
 
 
 _TINY = 1e-9

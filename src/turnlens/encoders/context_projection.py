@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, Vectors, unit_vectors, with_ridge
+from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, LazyVectors, Vectors, unit_vectors, with_ridge
 
 _WINDOW = 2  # messages before, and as many after
 _RIDGE = 0.3  # of the mean variance, added to each
@@ -33,24 +32,9 @@ class ContextProjection:
         """The projections of vectors (n, dim), of length 1."""
         return unit_vectors((vectors - self.mean) @ self.matrix)
 
-
-@dataclass(frozen=True)
-class ProjectedVectors:
-    """Vectors that are projected as rows of them are taken, since there may be too many to keep a second time.
-
-    Attributes:
-        vectors: The vectors without it, perhaps memory-mapped (n, dim).
-        projection: The projection.
-    """
-
-    vectors: Vectors
-    projection: ContextProjection
-
-    def __len__(self) -> int:
-        return len(self.vectors)
-
-    def __getitem__(self, rows: Any) -> FloatArray:
-        return self.projection(self.vectors[rows])
+    def of_each(self, vectors: Vectors) -> LazyVectors:
+        """The projections of vectors (n, dim), perhaps memory-mapped, as rows of them are taken."""
+        return LazyVectors(len(vectors), lambda rows: self(vectors[rows]))
 
 
 def fit_context_projection(vectors: FloatArray, conversation: IntArray, usable: BoolArray) -> ContextProjection | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, Vectors, with_ridge
+from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, LazyVectors, Vectors, with_ridge
 from turnlens.encoders.context_projection import LEAST_TAUGHT, MOST_TAUGHT
 
 
@@ -32,27 +32,21 @@ class LinearGuess:
         return np.asarray((others - self.mean) @ self.weights)
 
 
-@dataclass(frozen=True)
-class AnsweredVectors:
+def answered_vectors(vectors: Vectors, answer: IntArray, guess: LinearGuess) -> LazyVectors:
     """Vectors of messages with the guesses from their answers added, as rows of them are taken.
 
-    Attributes:
+    Args:
         vectors: The vectors without, perhaps memory-mapped (n, dim).
         answer: The row of the answer to each, from `answers_to` (n,).
         guess: The guess.
     """
 
-    vectors: Vectors
-    answer: IntArray
-    guess: LinearGuess
+    def take(rows: Any) -> FloatArray:
+        own, answers = np.array(vectors[rows], np.float32), answer[rows]
+        own[answers >= 0] += guess(vectors[answers[answers >= 0]])
+        return own
 
-    def __len__(self) -> int:
-        return len(self.vectors)
-
-    def __getitem__(self, rows: Any) -> FloatArray:
-        vectors, answer = np.array(self.vectors[rows], np.float32), self.answer[rows]
-        vectors[answer >= 0] += self.guess(self.vectors[answer[answer >= 0]])
-        return vectors
+    return LazyVectors(len(vectors), take)
 
 
 def answers_to(role: IntArray, conversation: IntArray) -> IntArray:

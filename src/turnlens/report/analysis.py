@@ -9,8 +9,8 @@ import numpy as np
 
 from turnlens._utils.progress import note, progress_of, shows_progress
 from turnlens._utils.vectors import IntArray, Vectors
-from turnlens.encoders.context_projection import ContextProjection, ProjectedVectors, fit_context_projection
-from turnlens.groups.answer_guess import AnsweredVectors, LinearGuess, answers_to, fit_answer_guess
+from turnlens.encoders.context_projection import ContextProjection, fit_context_projection
+from turnlens.groups.answer_guess import LinearGuess, answered_vectors, answers_to, fit_answer_guess
 from turnlens.groups.canned_replies import canned_texts
 from turnlens.groups.group_model import ASKED, KINDS, Basis, GroupModel, GroupModels, Kind
 from turnlens.groups.group_settings import GroupSettings
@@ -68,7 +68,7 @@ def analyse(
     if settings.history:
         vectors["message"] = in_history(vectors["message"], corpus)
     elif context is not None and answer is not None and guess is not None:
-        vectors["message"] = ProjectedVectors(AnsweredVectors(corpus.vectors, answer, guess), context)
+        vectors["message"] = context.of_each(answered_vectors(corpus.vectors, answer, guess))
     groupings = {
         kind: _grouped(corpus, vectors[kind], kind, settings, models.get(kind), former, speakers.grouped(canned))
         for kind in KINDS
@@ -128,8 +128,8 @@ def _projected(corpus: Corpus, context: ContextProjection | None) -> dict[Kind, 
         return {"message": corpus.vectors, "conversation": corpus.conversation_vectors}
     of_conversations = replace(context, mean=np.mean(corpus.conversation_vectors, axis=0))
     return {
-        "message": ProjectedVectors(corpus.vectors, context),
-        "conversation": ProjectedVectors(corpus.conversation_vectors, of_conversations),
+        "message": context.of_each(corpus.vectors),
+        "conversation": of_conversations.of_each(corpus.conversation_vectors),
     }
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,8 +13,8 @@ from turnlens._utils.progress import note
 from turnlens.data.conversation_source import ConversationSource
 from turnlens.groups.group_model import GroupModels, are_stored, read_models, write_models
 from turnlens.groups.group_settings import GroupSettings
-from turnlens.report.boilerplate import Spans, find_boilerplate
-from turnlens.report.corpus import Corpus, embedded_corpus, stored_corpus
+from turnlens.report.boilerplate import find_boilerplate
+from turnlens.report.corpus import Corpus, Texts, embedded_corpus, stored_corpus
 from turnlens.report.report import Report
 from turnlens.report.seed_groups import Seeds, examples_of, with_seeds
 from turnlens.report.speakers import speakers_of, with_opener_roles
@@ -74,7 +73,7 @@ def build_report(
     settings = replace(settings or GroupSettings(), seed=seed)
     with tempfile.TemporaryDirectory(prefix="turnlens-") as folder:
         corpus = stored_corpus(store, Path(folder))
-        return _Builder(corpus, settings, naming, page, store.path, store.read_only).report(former, seeds or {})
+        return _report(corpus, settings, naming, seeds or {}, former, page, store.path, store.read_only)
 
 
 def report_in_memory(
@@ -91,7 +90,7 @@ def report_in_memory(
     examples_of(seeds or {})  # before anything is embedded
     with tempfile.TemporaryDirectory(prefix="turnlens-") as folder:
         corpus = embedded_corpus(data, encoder, Path(folder))
-        return _Builder(corpus, settings, naming, page=False).report(None, seeds or {})
+        return _report(corpus, settings, naming, seeds or {})
 
 
 def open_store(data: ConversationStore | ConversationSource, encoder: Encoder) -> ConversationStore | None:
@@ -108,95 +107,68 @@ def open_store(data: ConversationStore | ConversationSource, encoder: Encoder) -
     return None
 
 
-class _Builder:
-    """Makes reports about one corpus: in memory, or in the folder of a store, where a read-only one keeps nothing."""
+def _report(
+    corpus: Corpus,
+    settings: GroupSettings,
+    naming: Naming | None,
+    seeds: Seeds,
+    former: Report | None = None,
+    page: bool = False,
+    path: Path | None = None,
+    read_only: bool = True,
+) -> Report:
+    """Report about a corpus in memory, or in the folder of a store, where a read-only one keeps nothing.
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        settings: GroupSettings,
-        naming: Naming | None,
-        page: bool,
-        path: Path | None = None,
-        read_only: bool = True,
-    ) -> None:
-        self._corpus = with_opener_roles(corpus, settings.role)
-        self._speakers = speakers_of(self._corpus, settings.role)
-        self._settings, self._naming, self._page = settings, naming, page
-        self._fitting = replace(settings, role=None)  # what it changes is in the parts
-        self._stamp = f"{corpus.stamp} {self._fitting} {self._speakers.stamp}"
-        self._path, self._read_only = path, read_only
+    Groups have the names of their seeds; see `build_report`.
+    """
+    corpus = with_opener_roles(corpus, settings.role)
+    speakers = speakers_of(corpus, settings.role)
+    fitting = replace(settings, role=None)  # what it changes is in the parts
+    stamp = f"{corpus.stamp} {fitting} {speakers.stamp}"
+    former = former if former is not None and former.stamp == stamp else None
+    models = {} if path is None else read_models(path)
+    kept = read_analysis(path, stamp, corpus.ids, models) if former is None and path is not None else None
+    if former is not None:
+        boilerplate = former.boilerplate
+    else:
+        boilerplate = find_boilerplate(corpus.texts, corpus.conversation, corpus.role, corpus.vectors)
 
-    def report(self, former: Report | None, seeds: Seeds) -> Report:
-        """Return the report, with groups that have the names of their seeds; see `build_report`."""
-        corpus, path = self._corpus, self._path
-        former = former if former is not None and former.stamp == self._stamp else None
-        models = {} if path is None else read_models(path)
-        kept = read_analysis(path, self._stamp, corpus.ids, models) if former is None and path is not None else None
-        if former is not None:
-            boilerplate = former.boilerplate
-        else:
-            boilerplate = find_boilerplate(corpus.texts, corpus.conversation, corpus.role, corpus.vectors)
-        report, models = self._made(boilerplate, models, kept, former)
-        if not seeds:
-            return report
-        seeded = with_seeds(models["message"], seeds, corpus.encoder.load(), self._speakers.asker)
-        if seeded is None:
-            return report
-        report, _ = self._made(boilerplate, models | {"message": seeded}, None, report)
-        if path is not None:
-            write_summary(path, report)
-        return report
-
-    def _made(
-        self, boilerplate: Sequence[Spans], models: GroupModels, kept: Analysis | None, former: Report | None
-    ) -> tuple[Report, GroupModels]:
+    def made(models: GroupModels, kept: Analysis | None, former: Report | None) -> tuple[Report, GroupModels]:
         """Return the report and its groups, after a store has kept what is new; ``kept`` is what it had."""
-        corpus, analysis = self._corpus, kept
+        analysis = kept
         if analysis is None:
             from turnlens.report.analysis import analyse  # its libraries take seconds to load
 
-            analysis, models = analyse(corpus, boilerplate, self._speakers, self._fitting, models, former, self._naming)
-        if self._page and "x" not in analysis.columns["message"]:
+            analysis, models = analyse(corpus, boilerplate, speakers, fitting, models, former, naming)
+        if page and "x" not in analysis.columns["message"]:
             from turnlens.report.analysis import add_page_columns
 
-            analysis, models = add_page_columns(corpus, analysis, models, former, self._settings.seed)
-        speakers = self._speakers.with_requests(analysis.columns["message"]["request"])
+            analysis, models = add_page_columns(corpus, analysis, models, former, settings.seed)
         report = Report(
-            title=corpus.title,
+            **{shared.name: getattr(corpus, shared.name) for shared in fields(Texts)},
             made=datetime.now(UTC).isoformat(timespec="seconds"),
             encoder=corpus.encoder.name,
-            stamp=self._stamp,
-            settings=self._settings,
-            ids=corpus.ids,
-            texts=corpus.texts,
+            stamp=stamp,
+            settings=settings,
             boilerplate=boilerplate,
-            roles=corpus.roles,
-            speakers=speakers,
+            speakers=speakers.with_requests(analysis.columns["message"]["request"]),
             groups=analysis.groups,
-            messages={
-                **analysis.columns["message"],
-                "conversation": corpus.conversation,
-                "turn": corpus.turn,
-                "role": corpus.role,
-                "time": corpus.time,
-            },
-            conversations={
-                **analysis.columns["conversation"],
-                "first": corpus.first,
-                "turns": corpus.turns,
-                "time": corpus.conversation_time,
-            },
-            message_labels=corpus.message_labels,
-            conversation_labels=corpus.conversation_labels,
+            messages={**analysis.columns["message"], **corpus.columns("message")},
+            conversations={**analysis.columns["conversation"], **corpus.columns("conversation")},
             numbers={**corpus.numbers, **analysis.numbers},
-            message_numbers=corpus.message_numbers,
             neighbours=analysis.neighbours,
         )
-        path = None if self._read_only else self._path
-        if path is not None and (analysis is not kept or not (path / OVERVIEW_FILE).exists()):
+        if path is not None and not read_only and (analysis is not kept or not (path / OVERVIEW_FILE).exists()):
             _keep(path, models, analysis if former is None else None, report)
         return report, models
+
+    report, models = made(models, kept, former)
+    seeded = with_seeds(models["message"], seeds, corpus.encoder.load(), speakers.asker) if seeds else None
+    if seeded is not None:
+        report, _ = made(models | {"message": seeded}, None, report)
+        if path is not None:
+            write_summary(path, report)
+    return report
 
 
 def _keep(path: Path, models: GroupModels, analysis: Analysis | None, report: Report) -> None:

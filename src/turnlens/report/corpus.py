@@ -19,6 +19,7 @@ from turnlens._utils.vectors import BoolArray, FloatArray, Vectors
 from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
 from turnlens.encoders.history import add_history
+from turnlens.groups.group_model import Kind
 from turnlens.report.label_columns import Label, Labels
 from turnlens.store import ConversationStore
 from turnlens.store.annotations import without_sample_labels
@@ -59,8 +60,21 @@ class CorpusEncoder:
     load: Callable[[], StoreEncoder]
 
 
-@dataclass(frozen=True)
-class Corpus:
+@dataclass(frozen=True, kw_only=True)
+class Texts:
+    """The texts and labels of conversations, which their report takes over; see `Corpus`."""
+
+    title: str
+    ids: Sequence[str]
+    texts: Sequence[str]
+    roles: Sequence[str]
+    message_labels: Mapping[str, Label]
+    conversation_labels: Mapping[str, Label]
+    message_numbers: Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus(Texts):
     """Conversations with all their messages in sequence.
 
     Attributes:
@@ -86,24 +100,17 @@ class Corpus:
         conversation_vectors: The vectors of the conversations, of length 1 (m, dim), memory-mapped.
     """
 
-    title: str
     stamp: str
     folder: Path
     encoder: CorpusEncoder
-    ids: Sequence[str]
     first: np.ndarray
     turns: np.ndarray
-    texts: Sequence[str]
     conversation: np.ndarray
     turn: np.ndarray
-    roles: Sequence[str]
     role: np.ndarray
     time: np.ndarray
-    message_labels: Mapping[str, Label]
-    conversation_labels: Mapping[str, Label]
     tokens: np.ndarray
     numbers: Mapping[str, np.ndarray]
-    message_numbers: Mapping[str, np.ndarray]
     vectors: np.ndarray
     conversation_vectors: np.ndarray
 
@@ -118,6 +125,12 @@ class Corpus:
         times = np.where(np.isnan(self.time), np.inf, self.time)
         earliest = np.minimum.reduceat(times, self.first) if len(self.first) else times
         return np.where(np.isinf(earliest), np.nan, earliest)
+
+    def columns(self, kind: Kind) -> dict[str, np.ndarray]:
+        """The columns of messages or of conversations that a report takes over."""
+        if kind == "message":
+            return {name: getattr(self, name) for name in ("conversation", "turn", "role", "time")}
+        return {"first": self.first, "turns": self.turns, "time": self.conversation_time}
 
 
 def stored_corpus(store: ConversationStore, folder: Path) -> Corpus:

@@ -11,14 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from turnlens._utils.vectors import BoolArray, IntArray, Vectors
+from turnlens._utils.vectors import BoolArray, IntArray, LazyVectors, Vectors
 from turnlens.groups.canned_replies import canned_texts, split_from_canned
 from turnlens.groups.courtesies import courtesy_name, is_courtesy
 from turnlens.groups.group_model import GroupModel
-from turnlens.groups.group_settings import MOST, GroupSettings, neighbours_among
-from turnlens.groups.model_updates import update_model
-from turnlens.groups.neighbours import nearest, outlier_cosine, vote
-from turnlens.groups.pipeline import keys_of, sample_rows
+from turnlens.groups.group_settings import MOST, GroupSettings
+from turnlens.groups.pipeline import group_vectors
 from turnlens.report.corpus import Corpus
 from turnlens.report.speakers import Speakers
 
@@ -38,19 +36,14 @@ def requests_of(
         return is_request, None
     rows = np.flatnonzero(speakers.asks & corpus.speaks)
     said = [corpus.texts[row] for row in rows.tolist()]
-    keys = keys_of(said, settings.seed)
-    sample = sample_rows(keys, settings.sample, np.ones(len(rows), bool))
+    asked = LazyVectors(len(rows), lambda some: vectors[rows[some]])
+    grouping = group_vectors(asked, said, replace(settings, granularity="medium"), former)
+    sample, near = grouping.sample, grouping.neighbours
     if len(sample) < _LEAST:
         return is_request, None
-    fitted = np.array(vectors[rows[sample]], np.float32)
-    near = nearest(vectors, fitted, neighbours_among(len(sample)), members=rows)
-    among = near.of(sample)
-    medium, one_part = replace(settings, granularity="medium"), np.zeros(len(sample), np.int64)
-    model = update_model(keys[sample], fitted, among, one_part, medium, former)
     groups = np.full(len(is_request), -1, np.int64)
-    groups[rows] = vote(near, model.fine, outlier_cosine(among.cosines[:, 0]))
     stock = canned_texts(said, np.zeros(len(rows), np.int64), numbers=True)
-    groups[rows] = split_from_canned(groups[rows], stock, sample, near)
+    groups[rows] = split_from_canned(grouping.groups, stock, sample, near)
     says_more = np.fromiter((not is_courtesy(text) for text in said), bool, len(rows))
     left = rows[~np.isin(groups[rows], list(moves_among(groups, corpus, speakers))) & says_more]
     first = left[np.unique(corpus.conversation[left], return_index=True)[1]]
@@ -59,7 +52,7 @@ def requests_of(
         later = np.setdiff1d(left[groups[left] >= 0], first)
         opens = is_request[rows[sample]][near.rows[np.searchsorted(rows, later)]]  # (later, neighbours)
         is_request[later[opens.mean(1) >= MOST]] = True
-    return is_request, model
+    return is_request, grouping.model
 
 
 def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int]:

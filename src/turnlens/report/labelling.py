@@ -17,7 +17,7 @@ from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import ConversationInput
 from turnlens.data.messages import plain_messages_in
 from turnlens.encoders.history import add_history
-from turnlens.groups.answer_guess import AnsweredVectors, answers_to
+from turnlens.groups.answer_guess import answered_vectors, answers_to
 from turnlens.groups.confidence import Confidence, Voters, calibrated
 from turnlens.groups.group_model import FILE, Basis, GroupModel, StoredGroup, read_model_file
 from turnlens.groups.group_settings import neighbours_among
@@ -129,7 +129,7 @@ class Labeller:
             _, speaker = np.unique(np.asarray(roles), return_inverse=True)
             answer = answers_to(speaker, np.repeat(np.arange(len(turns)), turns))
             answer[np.asarray(roles, object) != self.basis.asker] = -1
-            vectors = AnsweredVectors(vectors, answer, self.basis.answers)[:]
+            vectors = answered_vectors(vectors, answer, self.basis.answers)[:]
         vectors = self.basis.vectors_of(vectors)
         if self.basis.history:
             vectors = add_history(vectors, turns)

@@ -12,6 +12,7 @@ from turnlens.groups.group_model import Kind
 from turnlens.groups.group_settings import GroupSettings
 from turnlens.groups.neighbours import Neighbours
 from turnlens.report.boilerplate import Spans, without
+from turnlens.report.corpus import Texts
 from turnlens.report.label_columns import Label
 from turnlens.report.speakers import Speakers
 
@@ -74,8 +75,8 @@ class Group:
     parts: tuple[tuple[float, tuple[int, ...]], ...] = ()
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, kw_only=True)
+class Report(Texts):
     """All that is known about the conversations of a corpus.
 
     Attributes:
@@ -108,23 +109,16 @@ class Report:
         (60, 60, 60, 0.0)
     """
 
-    title: str
     made: str
     encoder: str
     stamp: str
     settings: GroupSettings
-    ids: Sequence[str]
-    texts: Sequence[str]
     boilerplate: Sequence[Spans]
-    roles: Sequence[str]
     speakers: Speakers
     groups: Mapping[Kind, Sequence[Group]]
     messages: Mapping[str, np.ndarray]
     conversations: Mapping[str, np.ndarray]
-    message_labels: Mapping[str, Label]
-    conversation_labels: Mapping[str, Label]
     numbers: Mapping[str, np.ndarray]
-    message_numbers: Mapping[str, np.ndarray]
     neighbours: Mapping[Kind, Neighbours]
 
     def text_of(self, row: int) -> str:
