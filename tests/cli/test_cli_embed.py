@@ -7,7 +7,7 @@ import pytest
 
 import turnlens
 from closeness import assert_same_vectors
-from turnlens.encoders import embed
+from turnlens.encoders import embed, messages
 from turnlens.encoders.history import add_history
 from turnlens.encoders.onnx_encoder import OnnxEncoder
 
@@ -18,7 +18,7 @@ def test_embedding_goes_on_where_it_was_cut_off(chats, tiny_encoder_path, tmp_pa
     monkeypatch.setattr(embed, "_CONVERSATIONS_IN_PART", 10)
     arguments = ("embed", chats, "--model", tiny_encoder_path, "--output")
     succeed(*arguments, tmp_path / "whole.parquet")
-    embedded, seen = embed.encode_messages, []
+    embedded, seen = messages.encode_messages, []
 
     def cut_off(*given, **options):
         seen.append(given)
@@ -26,7 +26,7 @@ def test_embedding_goes_on_where_it_was_cut_off(chats, tiny_encoder_path, tmp_pa
             raise KeyboardInterrupt
         return embedded(*given, **options)
 
-    monkeypatch.setattr(embed, "encode_messages", cut_off)
+    monkeypatch.setattr(messages, "encode_messages", cut_off)
     result = run(*arguments, tmp_path / "cut.parquet")
     assert result.exit_code == 130 and "--resume" in result.output
     assert not (tmp_path / "cut.parquet").exists()

@@ -15,7 +15,7 @@ from turnlens._utils.vectors import FloatArray
 from turnlens.data.messages import Messages, texts_of
 from turnlens.encoders.centre import Centre
 from turnlens.encoders.encoder import Encoder, Half
-from turnlens.encoders.messages import encode_from_messages, encode_messages
+from turnlens.encoders.messages import encode_messages, message_tokens, pool_messages
 from turnlens.encoders.rendering import Keep, Renderer
 
 
@@ -106,12 +106,16 @@ def encode_conversations(
         raise ValueError(f"long must be 'truncate' or 'window', got {long!r}")
     if absent not in ("raise", "zero"):
         raise ValueError(f"absent must be 'raise' or 'zero', got {absent!r}")
+    texts, nothing = texts_of(conversations), np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
     if pooling == "messages":
-        return encode_from_messages(encoder, conversations, centre, show_progress_bar, dtype)
+        vectors = encode_messages(encoder, texts, show_progress_bar=show_progress_bar, dtype=dtype)
+        starts = np.cumsum([0, *map(len, conversations)])[:-1]
+        pooled = pool_messages(vectors, message_tokens(encoder, texts), starts, centre) if texts else nothing
+        return pooled.astype(np.float32)
     if encoder.width is None:
         return _centred(_without_transformer(encoder, conversations, pooling), centre)
     pool, renderer = token_pooling(pooling), Renderer(encoder, keep=keep)
-    passes = encoder.for_inference(sum(map(len, texts_of(conversations))), dtype)
+    passes = encoder.for_inference(sum(map(len, texts)), dtype)
     embeddings = []
     progress = progress_of("embedding conversations", len(conversations), visible=show_progress_bar)
     with progress as advance:
@@ -122,7 +126,7 @@ def encode_conversations(
             advance(len(batch))
     renderer.warn_of_cuts()
     if not embeddings:
-        return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
+        return nothing
     return _centred(encoder.after_pooling(np.concatenate(embeddings)), centre)
 
 

@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +18,8 @@ from turnlens._utils.files import atomic_path, is_standard
 from turnlens._utils.processes import RunFolder
 from turnlens._utils.progress import progress_of
 from turnlens.data.dataset_operations import fingerprint
-from turnlens.data.messages import texts_of
 from turnlens.encoders.encoder import Encoder, Half
-from turnlens.encoders.history import add_history
-from turnlens.encoders.in_context import encode_contexts, encode_in_context
+from turnlens.encoders.in_context import encode_contexts
 from turnlens.encoders.loading import encoder_source, weights_digest
 from turnlens.encoders.messages import encode_messages
 from turnlens.encoders.vector_cache import VectorCache
@@ -36,22 +34,13 @@ def embed_messages(
     conversations: Dataset,
     dtype: Half | None = None,
     cache: VectorCache | None = None,
-    history: bool = False,
+    context: Literal["history", "conversation"] | None = None,
 ) -> pa.Table:
     """One row for every message: id, turn, role, text, vector (float32).
 
-    With ``history``, the vector of a message also contains the messages before it, see `add_history`.
+    With a ``context``, the vector also contains messages around it, see `Encoder.encode_messages`.
     """
-    texts = texts_of(conversations["messages"][:])
-    vectors = encode_messages(encoder, texts, dtype=dtype, cache=cache)
-    if history:
-        vectors = add_history(vectors, [len(messages) for messages in conversations["messages"]])
-    return messages_with_vectors(conversations, vectors)
-
-
-def embed_messages_in_context(encoder: Encoder, conversations: Dataset, dtype: Half | None = None) -> pa.Table:
-    """Embed messages as `embed_messages` does, in the context of their conversation."""
-    vectors = encode_in_context(encoder, conversations["messages"][:], dtype=dtype)
+    vectors = encoder.encode_messages(conversations["messages"][:], context=context, dtype=dtype, cache=cache)
     return messages_with_vectors(conversations, vectors)
 
 

@@ -65,12 +65,6 @@ class EncoderParts:
     after: tuple[Dense | None, ...]
     threads: int = 0
 
-    @property
-    def dim(self) -> int:
-        """The length of its vectors."""
-        sizes = [layer.weight.shape[0] for layer in self.after if layer is not None]
-        return int(sizes[-1] if sizes else self.config["hidden_size"])
-
     @cached_property
     def digest(self) -> str:
         """A hash of all that its vectors depend on but for the tokenizer."""

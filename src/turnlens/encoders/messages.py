@@ -11,7 +11,6 @@ import numpy as np
 from turnlens._utils.arguments import require_list
 from turnlens._utils.progress import progress_bar
 from turnlens._utils.vectors import FloatArray, IntArray, embed_distinct, unit_vectors
-from turnlens.data.messages import Messages, texts_of
 from turnlens.encoders.centre import Centre
 from turnlens.encoders.encoder import Encoder, Half, as_conversational
 
@@ -108,30 +107,3 @@ def pool_messages(vectors: FloatArray, tokens: IntArray, starts: IntArray, centr
 def message_tokens(encoder: Encoder | SentenceTransformer, texts: Sequence[str]) -> IntArray:
     """Count the tokens of each text that the encoder reads (texts,)."""
     return embed_distinct(as_conversational(encoder).text_tokenizer.counts, texts)
-
-
-def encode_from_messages(
-    encoder: Encoder | SentenceTransformer,
-    conversations: Sequence[Messages],
-    centre: Centre | None,
-    show_progress_bar: bool = False,
-    dtype: Half | None = None,
-) -> np.ndarray:
-    """Embed each distinct message once, and pool them.
-
-    Args:
-        encoder: The encoder.
-        conversations: Lists of messages, ``{"role", "content"}``; no list is empty.
-        centre: See `pool_messages`.
-        show_progress_bar: Show a progress bar.
-        dtype: Half precision to compute in, see `turnlens.ConversationEncoder.encode_messages`.
-
-    Returns:
-        float32, of length 1 (conversations, dim).
-    """
-    if not len(conversations):
-        return np.zeros((0, encoder.get_embedding_dimension() or 0), dtype=np.float32)
-    texts = texts_of(conversations)
-    starts = np.cumsum([0, *(len(messages) for messages in conversations)])[:-1]
-    vectors = encode_messages(encoder, texts, show_progress_bar=show_progress_bar, dtype=dtype)
-    return pool_messages(vectors, message_tokens(encoder, texts), starts, centre).astype(np.float32)

@@ -37,8 +37,6 @@ class OnnxEncoder(Encoder):
         source: Where it was loaded from.
         prompts: See `Encoder`.
         default_prompt_name: See `Encoder`.
-        reply_head: The weights of its reply head.
-        centre: See `Encoder`.
     """
 
     def __init__(
@@ -48,14 +46,11 @@ class OnnxEncoder(Encoder):
         source: str,
         prompts: Mapping[str, str],
         default_prompt_name: str | None = None,
-        reply_head: HeadArrays | None = None,
-        centre: Mapping[str, Centre] | None = None,
         tokenizing: str = "",
     ) -> None:
         self.parts, self.source = parts, source
         self.prompts, self.default_prompt_name = dict(prompts), default_prompt_name
         self.max_seq_length = tokenizer.limit
-        self.reply_head, self.centre = reply_head, centre or {}
         self._tokenizer, self._tokenizing = tokenizer, tokenizing
 
     @classmethod
@@ -78,14 +73,15 @@ class OnnxEncoder(Encoder):
         prompts = {"query": "", "document": "", **(settings.get("prompts") or {})}
         if REPLY_MODELS.first_of(prompts) or settings.get("truncate_dim"):
             raise NeedsTorch("is one of a paper, or cuts its vectors")
-        head, centre = read_beside(folder, parts.dim)
-        source = published_source(name)
         default = settings.get("default_prompt_name")
-        return cls(parts, tokenizer, source, prompts, default, head, centre, tokenizing)
+        encoder = cls(parts, tokenizer, published_source(name), prompts, default, tokenizing)
+        encoder.reply_head, encoder.centre = read_beside(folder, encoder.get_embedding_dimension())
+        return encoder
 
     @override
     def get_embedding_dimension(self) -> int:
-        return self.parts.dim
+        sizes = [len(layer.weight) for layer in self.parts.after if layer is not None]
+        return sizes[-1] if sizes else self.width
 
     @property
     @override

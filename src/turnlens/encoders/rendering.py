@@ -191,15 +191,13 @@ class Renderer:
     def _fitting(self, turns: list[list[int]]) -> list[Piece]:
         if self._fit(turns):
             return list(enumerate(turns))
-        count = len(turns)
+        order = list(range(len(turns)))
         if self.keep == "tail":
-            order = list(range(count - 1, -1, -1))
+            order.reverse()
         elif self.keep == "both":
             # The first two come before the last: neighbours have different speakers, but the two ends may have the
             # same.
-            order = [*range(min(2, count)), *_from_both_ends(2, count)]
-        else:
-            order = list(range(count))
+            order = [*order[:2], *_from_both_ends(2, len(turns))]
         cut = [self._cut(ids) for ids in turns]
         return sorted(self._taken([(number, cut[number]) for number in order]))
 

@@ -30,9 +30,9 @@ def update_model(
     part: IntArray,
     settings: GroupSettings,
     former: GroupModel | None,
-    canned: IntArray | None = None,
-    requests: int | None = None,
-    in_any_part: np.ndarray | None = None,
+    canned: IntArray,
+    requests: int | None,
+    in_any_part: np.ndarray,
 ) -> GroupModel:
     """Group a sample, or update its former groups; groups that match former ones get their ids.
 
@@ -45,8 +45,7 @@ def update_model(
         former: The groups of an earlier sample.
         canned: The canned text of each, each of which is a group; -1 for none (s,).
         requests: The part of requests, if there is one.
-        in_any_part: The hashes that each text has in any part, since what has changed its part is not new (s, parts);
-            by default its own.
+        in_any_part: The hashes that each text has in any part, since what has changed its part is not new (s, parts).
     """
     fitting, texts = (_digest(part) for part in (repr(asdict(settings)).encode(), keys.tobytes()))
     same_settings = former is not None and former.stamp.startswith(f"{fitting} ")
@@ -57,7 +56,7 @@ def update_model(
     rows = _former_rows(keys, former)
     known = np.append(former.fine, -1)[rows].astype(np.int64)  # the former fine group of each text, -1 for none
     as_before = _share_as_before(rows, keys, neighbours.rows, former)
-    is_new = np.asarray(~np.isin(keys[:, None] if in_any_part is None else in_any_part, former.keys).any(1))
+    is_new = np.asarray(~np.isin(in_any_part, former.keys).any(1))
     joined, fine = former.joined + int(is_new.sum()), None
     if same_settings and is_new.any() and joined < _GROWN * len(keys) and as_before > _AS_BEFORE:
         fine = _joined(is_new, rows >= 0, known, neighbours, part, canned)
@@ -99,7 +98,7 @@ def _joined(
     known: IntArray,
     neighbours: Neighbours,
     part: IntArray,
-    canned: IntArray | None,
+    canned: IntArray,
 ) -> IntArray | None:
     """Return the fine group of each text after new ones have joined the former ones in the same part (s,).
 
@@ -113,7 +112,7 @@ def _joined(
         if unlike.sum() >= near.rows.shape[1] / 2:
             return None
         fine[own] = np.where(was_there[own], known[own], vote(near, known, outlier_cosine(near.cosines[:, 0])))
-    for value in np.unique(canned[~was_there & (canned >= 0)]) if canned is not None else ():
+    for value in np.unique(canned[~was_there & (canned >= 0)]):
         groups = known[(canned == value) & (known >= 0)]
         if not len(groups):
             return None

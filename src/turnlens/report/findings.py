@@ -141,11 +141,8 @@ def _unlike(inside: Mapping[int, BoolArray], name: str, values: FloatArray, wide
 
 def _sentence(group: int, name: str, kind: NumberKind, value: float, of_all: float) -> Finding:
     if name == UNHAPPY:
-        return (
-            "People are unhappiest with ",
-            group,
-            f": {value:.0%} of those who wrote again after an answer, {of_all:.0%} over all.",
-        )
+        told = f": {value:.0%} of those who wrote again after an answer, {of_all:.0%} over all."
+        return ("People are unhappiest with ", group, told)
     if kind == "share":
         return (group, f" has the most “{name}”: {value:.0%} of its conversations, {of_all:.0%} of all.")
     if kind == "rating":

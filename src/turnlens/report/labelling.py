@@ -23,6 +23,7 @@ from turnlens.groups.group_model import FILE, Basis, GroupModel, StoredGroup, re
 from turnlens.groups.group_settings import neighbours_among
 from turnlens.report.boilerplate import text_as_grouped
 from turnlens.report.speakers import OPENER, opener_roles
+from turnlens.report.tables import group_columns
 from turnlens.store import ConversationStore
 from turnlens.store.open_arguments import store_encoder
 
@@ -146,17 +147,7 @@ class Labeller:
 
     def columns(self, ids: IntArray, confidence: FloatArray) -> dict[str, pa.Array]:
         """The columns group, group_name, coarse_group, coarse_group_name and confidence of messages, from `label`."""
-        known = [self.groups.get(id) for id in ids.tolist()]
-        parents = [None if group is None else group.parent for group in known]
-        return {
-            "group": pa.array(ids.astype(np.int32), mask=ids < 0),
-            "group_name": pa.array([None if group is None else group.name for group in known], pa.string()),
-            "coarse_group": pa.array(parents, pa.int32()),
-            "coarse_group_name": pa.array(
-                [None if id is None else self.groups[id].name for id in parents], pa.string()
-            ),
-            "confidence": pa.array(confidence.astype(np.float32)),
-        }
+        return {**group_columns(ids, self.groups), "confidence": pa.array(confidence.astype(np.float32))}
 
 
 def _last_of_each(vectors: FloatArray) -> IntArray:

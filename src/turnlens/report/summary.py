@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from turnlens._utils.files import atomic_path
+from turnlens._utils.files import write_text
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
 from turnlens.report.measures import members, number_kind
 from turnlens.report.report import Group, Report
@@ -24,6 +24,7 @@ _KINDS = ("request", "message", "answer", "along the way", "no request")  # in t
 _KEYWORDS = 5
 MOST_VALUES = 20  # of a category whose values have columns
 _HIGH = 0.75  # share of conversations with a lower number: above is more than usual
+_OVER_TIME = ("recent", "earlier", "growth", "growth_low", "growth_high")
 _FIELDS = {
     "group": pa.int32(),
     "group_name": pa.string(),
@@ -31,11 +32,7 @@ _FIELDS = {
     "role": pa.string(),
     "conversations": pa.int32(),
     "share": pa.float64(),
-    "recent": pa.int32(),
-    "earlier": pa.int32(),
-    "growth": pa.float64(),
-    "growth_low": pa.float64(),
-    "growth_high": pa.float64(),
+    **{name: pa.float64() if name.startswith("growth") else pa.int32() for name in _OVER_TIME},
     "keywords": pa.string(),
     "example": pa.string(),
     "example_2": pa.string(),
@@ -110,17 +107,10 @@ def _counts(
     report: Report, inside: BoolArray, speaking: BoolArray, trend: Trend | None, limits: Mapping[str, float]
 ) -> dict[str, Any]:
     """Count conversations: their number, the growth of their share, their measures and categories."""
-    recent, earlier = (None, None) if trend is None else trend.counts(inside)
-    growth, low, high = (None if trend is None else trend.growth(inside)) or (None, None, None)
-    counts: dict[str, Any] = {
-        "conversations": int(inside.sum()),
-        "share": int(inside.sum()) / max(int(speaking.sum()), 1),
-        "recent": recent,
-        "earlier": earlier,
-        "growth": growth,
-        "growth_low": low,
-        "growth_high": high,
-    }
+    number = int(inside.sum())
+    counts: dict[str, Any] = {"conversations": number, "share": number / max(int(speaking.sum()), 1)}
+    if trend is not None:
+        counts |= zip(_OVER_TIME, (*trend.counts(inside), *(trend.growth(inside) or ())))
     for name, values in report.numbers.items():
         known = values[inside & ~np.isnan(values)]
         counts |= {
@@ -196,8 +186,7 @@ def write_summary(store: Path, report: Report) -> None:
         "counts": counts(np.arange(len(report.texts))),
         "groups": described,
     }
-    with atomic_path(store / OVERVIEW_FILE) as temporary:
-        temporary.write_text(json.dumps(overview, ensure_ascii=False), encoding="utf-8")
+    write_text(store / OVERVIEW_FILE, json.dumps(overview, ensure_ascii=False))
 
 
 def read_summary(store: Path) -> dict[str, Any]:

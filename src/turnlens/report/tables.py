@@ -18,11 +18,11 @@ from turnlens._utils.files import atomic_path, check_file
 from turnlens._utils.text_values import strict_json, without_formulas
 from turnlens._utils.vectors import BoolArray, IntArray
 from turnlens.formats.workbooks import escaped_cell
-from turnlens.groups.group_model import Kind
+from turnlens.groups.group_model import Kind, StoredGroup
 from turnlens.groups.pipeline import keys_of
 from turnlens.report.corpus import DURATION
 from turnlens.report.label_columns import Label
-from turnlens.report.report import Report
+from turnlens.report.report import Group, Report
 from turnlens.report.unhappiness import UNHAPPY
 from turnlens.store.annotations import GROUP, GROUP_NAME, REQUEST_TURN, SAMPLED_AS
 
@@ -55,16 +55,22 @@ def groups_table(report: Report, kind: Kind, rows: BoolArray | None = None) -> p
         }
     else:
         table = {"id": ids, "turns": pa.array(columns["turns"].astype(np.int32)), "time": _times(columns["time"])}
-    group_ids = columns["group"]
-    names = {group.id: group.name for group in report.groups[kind]}
-    parents = {group.id: group.parent for group in report.groups[kind]}
-    coarse_ids = np.asarray([parents.get(id, -1) for id in group_ids.tolist()], np.int32)
-    for name, values in (("group", group_ids), ("coarse_group", coarse_ids)):
-        table[name] = pa.array(values, mask=values < 0)
-        table[f"{name}_name"] = pa.array([names.get(id) for id in values.tolist()], pa.string())
+    table |= group_columns(columns["group"], {group.id: group for group in report.groups[kind]})
     for name, values in _labels(report, kind).items():
         table[label_column(name, table)] = values
     return pa.table(table) if rows is None else pa.table(table).filter(pa.array(rows))
+
+
+def group_columns(ids: IntArray, groups: Mapping[int, Group | StoredGroup]) -> dict[str, pa.Array]:
+    """The columns group, group_name, coarse_group and coarse_group_name of fine groups (n,), -1 for none."""
+    parents = [None if id not in groups else groups[id].parent for id in ids.tolist()]
+    coarse_ids = np.asarray([-1 if parent is None else parent for parent in parents])
+    columns: dict[str, pa.Array] = {}
+    for name, values in (("group", ids), ("coarse_group", coarse_ids)):
+        columns[name] = pa.array(values.astype(np.int32), mask=values < 0)
+        names = [groups[id].name if id in groups else None for id in values.tolist()]
+        columns[f"{name}_name"] = pa.array(names, pa.string())
+    return columns
 
 
 def label_column(name: str, columns: Container[str]) -> str:

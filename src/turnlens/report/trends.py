@@ -46,16 +46,10 @@ class Trend:
         if min(recent, earlier) < _FEW:
             return None
         after, before = self.counts(members)
-        (share, low, high), (former, former_low, former_high) = (
-            wilson(after / recent, recent),
-            wilson(before / earlier, earlier),
-        )
-        change = share - former
-        return (
-            change,
-            change - hypot(share - low, former_high - former),
-            change + hypot(high - share, former - former_low),
-        )
+        share, low, high = wilson(after / recent, recent)
+        former, former_low, former_high = wilson(before / earlier, earlier)
+        below, above = hypot(share - low, former_high - former), hypot(high - share, former - former_low)
+        return share - former, share - former - below, share - former + above
 
 
 def span_of(times: FloatArray) -> tuple[float, float] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 from datasets import Dataset
@@ -13,7 +13,7 @@ from datasets import Dataset
 from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
 from turnlens.encoders.centre import centre_digest
-from turnlens.encoders.embed import embed_messages, embed_messages_in_context, embed_whole, write_embeddings
+from turnlens.encoders.embed import embed_messages, embed_whole, write_embeddings
 from turnlens.encoders.encoder import Encoder, Half
 from turnlens.encoders.loading import as_encoder, as_sentence_transformer, encoder_source, weights_digest
 from turnlens.encoders.vector_cache import VectorCache, can_be_cached
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 _CACHED = ("message", "message-with-history")
+_CONTEXTS: dict[str, Literal["history", "conversation"]] = {
+    "message-with-history": "history",
+    "message-in-context": "conversation",
+}
 
 
 def embed(
@@ -108,10 +112,8 @@ def rows_of_embedding(
     """A function from conversations to the rows of ``turnlens embed``; it may look messages up in a cache."""
     if embedding.level == "conversation":
         return partial(embed_whole, encoder, embedding.pooling, dtype=embedding.dtype)
-    if embedding.level == "message-in-context":
-        return partial(embed_messages_in_context, encoder, dtype=embedding.dtype)
-    history = embedding.level == "message-with-history"
-    return partial(embed_messages, encoder, dtype=embedding.dtype, cache=cache, history=history)
+    context = _CONTEXTS.get(embedding.level)
+    return partial(embed_messages, encoder, dtype=embedding.dtype, cache=cache, context=context)
 
 
 def settings_of_embedding(encoder: Encoder, embedding: Embedding) -> dict[str, Any]:
