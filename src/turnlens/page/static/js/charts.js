@@ -26,6 +26,14 @@ turnlens.charts = (() => {
     );
   }
 
+  /** Lines across a chart at some values, with what they are. */
+  function axis(values, y, left, right, written = turnlens.numbers.percent) {
+    return values.map((value) => [
+      svg("line", {x1: left, x2: right, y1: y(value), y2: y(value), class: "axis"}),
+      svg("text", {x: left - 6, y: y(value) + 4, "text-anchor": "end"}, written(value)),
+    ]);
+  }
+
   /** Shares over time, `points` of `timeline.series`, with their intervals as a band. */
   function overTime({points, unit}, description) {
     const width = 640,
@@ -43,17 +51,13 @@ turnlens.charts = (() => {
     const places = points.map((_, i) => i).filter((i) => points[i].total > 0);
     const line = (of) => places.map((i) => `${x(i)},${y(of(points[i]))}`);
     const band = [...line((point) => point.interval[1]), ...line((point) => point.interval[0]).reverse()];
-    const ticks = [0, most / 2, most];
     return element(
       "figure",
       {class: "chart"},
       svg(
         "svg",
         {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": description},
-        ticks.map((share) => [
-          svg("line", {x1: left, x2: width - 8, y1: y(share), y2: y(share), class: "axis"}),
-          svg("text", {x: left - 6, y: y(share) + 4, "text-anchor": "end"}, turnlens.numbers.percent(share)),
-        ]),
+        axis([0, most / 2, most], y, left, width - 8),
         svg("polygon", {points: band.join(" "), class: "band"}),
         svg("polyline", {points: line((point) => point.share).join(" "), class: "line"}),
         places.map((i) =>
@@ -106,10 +110,7 @@ turnlens.charts = (() => {
     return svg(
       "svg",
       {class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label},
-      [0, 0.5, 1].map((value) => [
-        svg("line", {x1: left, x2: width - 10, y1: y(value), y2: y(value), class: "axis"}),
-        svg("text", {x: left - 5, y: y(value) + 4, "text-anchor": "end"}, turnlens.numbers.percent(value)),
-      ]),
+      axis([0, 0.5, 1], y, left, width - 10),
       svg("polyline", {points: known.map(([i, value]) => `${x(i)},${y(value)}`).join(" "), class: "line"}),
       known.map(([i, value]) =>
         svg(
@@ -129,5 +130,5 @@ turnlens.charts = (() => {
     );
   }
 
-  return {bar, whisker, overTime, spark, curve};
+  return {axis, bar, whisker, overTime, spark, curve};
 })();

@@ -96,8 +96,7 @@ turnlens.colours = (() => {
         return bytes;
       },
       legend(selection, onHighlight) {
-        const counts = new Map();
-        codes.forEach((id, row) => selection[level][row] && counts.set(id, (counts.get(id) || 0) + 1));
+        const counts = turnlens.numbers.tally(codes, selection[level]);
         const present = categories
           .filter((each) => counts.has(each.id))
           .sort((a, b) => (a.colour < 0) - (b.colour < 0) || counts.get(b.id) - counts.get(a.id));

@@ -3,18 +3,12 @@
 
 turnlens.download = (() => {
   const GROUP = ["group", "group_name", "coarse_group", "coarse_group_name"];
+  const {passing} = turnlens.numbers;
   const EXAMPLES = 5, // of a request, as TOML
     LONGEST_NAME = 200;
 
   function labels(level, row) {
-    const {summary} = turnlens.report,
-      columns = turnlens.report[`${level}s`];
-    const found = {};
-    for (const [name, values] of Object.entries(summary.labels[level])) {
-      const code = columns[`label:${name}`][row];
-      if (code >= 0) found[name] = values[code];
-    }
-    return found;
+    return Object.fromEntries(turnlens.parts.labelled(level, row));
   }
 
   function groupName(level, id) {
@@ -56,7 +50,7 @@ turnlens.download = (() => {
 
   async function lines(mask, describe) {
     const parts = [];
-    for (let row = 0; row < mask.length; row++) if (mask[row]) parts.push(JSON.stringify(await describe(row)) + "\n");
+    for (const row of passing(mask)) parts.push(JSON.stringify(await describe(row)) + "\n");
     return new Blob(parts, {type: "application/jsonl"});
   }
 
@@ -181,11 +175,6 @@ turnlens.download = (() => {
 
   function valuesOf(names, labels) {
     return names.map((name) => labels[name] ?? "");
-  }
-
-  /** The rows of a mask that are set. */
-  function passing(mask) {
-    return Array.from(mask.keys()).filter((row) => mask[row]);
   }
 
   /** CSV that spreadsheets read as Unicode (by its first character), and in which no text is a formula. */

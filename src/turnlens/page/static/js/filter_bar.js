@@ -3,7 +3,7 @@
 
 turnlens.filterBar = (() => {
   const {element, button, choice, fill, shortened, whenComplete, whilePressed, announce} = turnlens.dom;
-  const {integer, plural} = turnlens.numbers;
+  const {integer, plural, tally} = turnlens.numbers;
   let isOpen = false,
     redraw = () => {};
 
@@ -143,13 +143,6 @@ turnlens.filterBar = (() => {
     const select = list.querySelector("select");
     whenComplete(select, () => select.value !== "" && turnlens.route.setFilter({[name]: [...chosen, select.value]}));
     return list;
-  }
-
-  function tally(column, mask) {
-    const counts = new Map();
-    for (let row = 0; row < mask.length; row++)
-      if (mask[row]) counts.set(column[row], (counts.get(column[row]) || 0) + 1);
-    return counts;
   }
 
   /** Instead of a view that nothing would be in: which filter to take away. */

@@ -41,6 +41,20 @@ turnlens.numbers = (() => {
     return Math.max(low, -high);
   }
 
+  /** The rows of a mask that are set. */
+  function passing(mask) {
+    const rows = [];
+    mask.forEach((passes, row) => passes && rows.push(row));
+    return rows;
+  }
+
+  /** The number of rows that pass with each value of a column. */
+  function tally(column, mask) {
+    const counts = new Map();
+    column.forEach((value, row) => mask[row] && counts.set(value, (counts.get(value) || 0) + 1));
+    return counts;
+  }
+
   function integer(value) {
     return integers.format(value);
   }
@@ -152,5 +166,5 @@ turnlens.numbers = (() => {
     return first;
   }
 
-  return {FEW, wilson, newcombe, mark, distanceFromZero, integer, percent, percentWithin, plural, day, minute, measured, measureNames, kindOf, statistic, spread, typical, compared, categories};
+  return {FEW, passing, tally, wilson, newcombe, mark, distanceFromZero, integer, percent, percentWithin, plural, day, minute, measured, measureNames, kindOf, statistic, spread, typical, compared, categories};
 })();

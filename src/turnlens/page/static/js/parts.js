@@ -9,6 +9,7 @@ turnlens.parts = (() => {
     GREETING_LENGTH = 20, // characters: what is shorter is a subject only if nothing longer is there
     MOST_LABELS = 4;
   const NOUNS = {message: ["group", "groups of messages"], conversation: ["topic", "topics of conversations"]};
+  const LEVELS = ["message", "conversation"].map((level) => [level, `${level}s`]);
 
   function sign(level, id) {
     const {colour, sign: shape} = turnlens.colours.category(turnlens.report.groups[level].byId.get(id)?.colour ?? -1);
@@ -49,7 +50,6 @@ turnlens.parts = (() => {
   /** A message in a list, which leads to its place: role and group, unless it is `within` one, and text. */
   function message(m, words, within = null) {
     const {messages, summary, groups} = turnlens.report;
-    const place = turnlens.route.link("conversation", [messages.conversation[m]], {turn: messages.turn[m] + 1});
     const about = [
       typeof groups.message.byId.get(within)?.role !== "string" && role(summary.roles[messages.role[m]]),
       messages.group[m] !== within && group("message", messages.group[m]),
@@ -59,7 +59,7 @@ turnlens.parts = (() => {
       "li",
       {class: "message"},
       about.length > 0 && element("div", {class: "about"}, about),
-      element("a", {class: "said", href: place}, turnlens.texts.quote(words)),
+      element("a", {class: "said", href: turnlens.route.place(m)}, turnlens.texts.quote(words)),
     );
   }
 
@@ -74,32 +74,24 @@ turnlens.parts = (() => {
     return element("span", {class: "role", dir: "auto"}, turnlens.dom.shortened(name, 40));
   }
 
-  /** A list of messages, with their texts when these have arrived; the group that all are `within` is not repeated. */
-  function messages(rows, within) {
+  /** A list whose items are shown when what they hold has arrived. */
+  function arriving(promised, show) {
     const list = element("ol", {class: "messages"}, element("li", {class: "muted"}, "…"));
-    turnlens.texts.withBoilerplate(rows).then(
-      (words) =>
-        fill(
-          list,
-          rows.map((m, i) => message(m, words[i], within)),
-        ),
+    promised.then(
+      (found) => fill(list, found.map(show)),
       (error) => fill(list, element("li", {class: "error"}, error.message)),
     );
     return list;
   }
 
+  /** A list of messages, with their texts when these have arrived; the group that all are `within` is not repeated. */
+  function messages(rows, within) {
+    return arriving(turnlens.texts.withBoilerplate(rows), (words, i) => message(rows[i], words, within));
+  }
+
   /** Conversations in a list: what each is about, its day, labels, and its topic unless it is `within`; leads to it. */
   function conversations(rows, within) {
-    const list = element("ol", {class: "messages"}, element("li", {class: "muted"}, "…"));
-    Promise.all(rows.map(subject)).then(
-      (subjects) =>
-        fill(
-          list,
-          rows.map((c, i) => conversation(c, subjects[i], within)),
-        ),
-      (error) => fill(list, element("li", {class: "error"}, error.message)),
-    );
-    return list;
+    return arriving(Promise.all(rows.map(subject)), (text, i) => conversation(rows[i], text, within));
   }
 
   function conversation(c, text, within) {
@@ -142,48 +134,38 @@ turnlens.parts = (() => {
     return texts.find((text) => text.length >= GREETING_LENGTH) ?? longest;
   }
 
-  /** The labels of a message or conversation. */
-  function labels(level, row) {
-    const columns = turnlens.report[`${level}s`];
-    return Object.entries(turnlens.report.summary.labels[level]).flatMap(([name, values]) => {
-      const code = columns[`label:${name}`][row];
-      return code < 0 ? [] : element("span", {class: "label"}, turnlens.dom.shortened(`${name}: ${values[code]}`, 60));
-    });
+  /** The labels of a message or conversation, as pairs of name and value. */
+  function labelled(level, row) {
+    const {summary, [`${level}s`]: columns} = turnlens.report;
+    const pairs = Object.entries(summary.labels[level]).map(([name, values]) => [name, values[columns[`label:${name}`][row]]]);
+    return pairs.filter(([, value]) => value !== undefined);
   }
 
-  /** A table; numbers stand at the right. */
-  function table(caption, headers, rows) {
+  function labels(level, row) {
+    const shown = labelled(level, row).map(([name, value]) => turnlens.dom.shortened(`${name}: ${value}`, 60));
+    return shown.map((text) => element("span", {class: "label"}, text));
+  }
+
+  /** A table that is scrolled by itself, of the cells of its head and what stands below. */
+  function frame(caption, kind, head, ...below) {
     return element(
       "div",
-      {class: "table", tabindex: "0", role: "region", "aria-label": caption},
+      {class: `table ${kind}`, tabindex: "0", role: "region", "aria-label": caption},
       element(
         "table",
         null,
         element("caption", {class: "for-screen-readers"}, caption),
-        element(
-          "thead",
-          null,
-          element(
-            "tr",
-            null,
-            headers.map((header) => element("th", {scope: "col"}, header)),
-          ),
-        ),
-        element(
-          "tbody",
-          null,
-          rows.map((cells) =>
-            element(
-              "tr",
-              null,
-              cells.map((cell) =>
-                element("td", {class: typeof cell === "string" && /^[−\d]/.test(cell) ? "number" : null}, cell),
-              ),
-            ),
-          ),
-        ),
+        element("thead", null, element("tr", null, head)),
+        below,
       ),
     );
+  }
+
+  /** A table; numbers stand at the right. */
+  function table(caption, headers, rows) {
+    const cell = (content) => element("td", {class: typeof content === "string" && /^[−\d]/.test(content) ? "number" : null}, content);
+    const head = headers.map((header) => element("th", {scope: "col"}, header));
+    return frame(caption, "", head, element("tbody", null, rows.map((cells) => element("tr", null, cells.map(cell)))));
   }
 
   /** Groups by size: name, bar, count, share, and keywords if they are asked for. */
@@ -210,12 +192,8 @@ turnlens.parts = (() => {
 
   /** Sizes of fine and coarse groups among the rows that pass; -1 for no group. */
   function counts(level, selection) {
-    const {group: column} = turnlens.report[`${level}s`];
     const {top} = turnlens.report.groups[level];
-    const found = new Map();
-    for (let row = 0; row < column.length; row++) {
-      if (selection[level][row]) found.set(column[row], (found.get(column[row]) || 0) + 1);
-    }
+    const found = turnlens.numbers.tally(turnlens.report[`${level}s`].group, selection[level]);
     for (const [id, count] of [...found]) {
       const above = id < 0 ? id : top(id);
       if (above !== id) found.set(above, (found.get(above) || 0) + count);
@@ -275,6 +253,7 @@ turnlens.parts = (() => {
 
   return {
     NOUNS,
+    LEVELS,
     sign,
     group,
     badges,
@@ -286,6 +265,8 @@ turnlens.parts = (() => {
     keywords,
     role,
     labels,
+    labelled,
+    frame,
     table,
     sizes,
     counts,

@@ -202,18 +202,13 @@ turnlens.requestTable = (() => {
 
   function table(columns, rows, below, order) {
     const cells = (row) => columns.map((column) => element("td", {"data-label": column.label, class: `of-${column.key.split(":")[0]}`}, column.cell(row)));
-    return element(
-      "div",
-      {class: "table requests", tabindex: "0", role: "region", "aria-label": "Requests"},
-      element(
-        "table",
-        null,
-        element("caption", {class: "for-screen-readers"}, "Requests"),
-        element("thead", null, element("tr", null, element("th", {scope: "col"}, "request"), columns.map((column) => header(column, order)))),
-        element("tbody", null, rows.map((row) => line(row, cells(row), columns.length + 1))),
-        below.length > 0 &&
-          element("tfoot", null, below.map((row) => element("tr", null, element("th", {scope: "row"}, row.name), cells(row)))),
-      ),
+    return turnlens.parts.frame(
+      "Requests",
+      "requests",
+      [element("th", {scope: "col"}, "request"), columns.map((column) => header(column, order))],
+      element("tbody", null, rows.map((row) => line(row, cells(row), columns.length + 1))),
+      below.length > 0 &&
+        element("tfoot", null, below.map((row) => element("tr", null, element("th", {scope: "row"}, row.name), cells(row)))),
     );
   }
 
@@ -269,8 +264,7 @@ turnlens.requestTable = (() => {
   function examples(rows) {
     const list = element("div");
     for (const m of rows.slice(0, EXAMPLES)) {
-      const place = turnlens.route.link("conversation", [turnlens.report.messages.conversation[m]], {turn: turnlens.report.messages.turn[m] + 1});
-      const link = element("a", {class: "said", href: place});
+      const link = element("a", {class: "said", href: turnlens.route.place(m)});
       turnlens.texts.withoutBoilerplate([m]).then(([text]) => link.append(quote(text, 200)));
       list.append(element("p", {class: "example"}, link));
     }

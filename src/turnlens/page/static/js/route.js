@@ -49,6 +49,12 @@ turnlens.route = (() => {
     return format({view, parts, options: {...kept, ...options}, filter});
   }
 
+  /** The address of a message, within its conversation. */
+  function place(m) {
+    const {conversation, turn} = turnlens.report.messages;
+    return link("conversation", [conversation[m]], {turn: turn[m] + 1});
+  }
+
   function go(view, parts, options) {
     location.hash = link(view, parts, options);
   }
@@ -109,5 +115,5 @@ turnlens.route = (() => {
     look();
   }
 
-  return {current, link, go, setOptions, setFilter, leave, arrive};
+  return {current, link, place, go, setOptions, setFilter, leave, arrive};
 })();

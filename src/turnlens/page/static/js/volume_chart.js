@@ -37,10 +37,7 @@ turnlens.volumeChart = (() => {
         class: "volume",
         "aria-label": `Conversations by ${bins.unit}, at most ${integer(Math.max(...totals))}; the sliders below choose days`,
       },
-      [0, highest / 2, highest].map((count) => [
-        svg("line", {x1: LEFT, x2: width - RIGHT, y1: y(count), y2: y(count), class: "axis"}),
-        svg("text", {x: LEFT - 6, y: y(count) + 4, "text-anchor": "end"}, integer(count)),
-      ]),
+      turnlens.charts.axis([0, highest / 2, highest], y, LEFT, width - RIGHT, integer),
       totals.map((total, bin) => bar(bin, total, layers, bins, x, y, chosen)),
       ticks(bins, width).map((bin) =>
         svg("text", {x: x(bin), y: HEIGHT - 6, "text-anchor": bin === 0 ? "start" : "middle"}, day(bins.start + bin * bins.width)),

@@ -32,8 +32,7 @@ turnlens.views.conversations = (() => {
   }
 
   function sorted(selection, order) {
-    const rows = [];
-    selection.conversation.forEach((passes, c) => passes && rows.push(c));
+    const rows = turnlens.numbers.passing(selection.conversation);
     const make = ORDERS[order][1];
     if (!make) return rows;
     const key = make(turnlens.report.conversations);
@@ -177,7 +176,7 @@ turnlens.views.conversation = (() => {
                 "li",
                 null,
                 role(reply.role),
-                reply.message >= 0 ? element("a", {href: place(reply.message)}, quote(reply.text)) : quote(reply.text),
+                reply.message >= 0 ? element("a", {href: turnlens.route.place(reply.message)}, quote(reply.text)) : quote(reply.text),
                 element("span", {class: "muted"}, reply.score.toFixed(2)),
               ),
             ),
@@ -190,11 +189,6 @@ turnlens.views.conversation = (() => {
       {class: "quiet follow", "aria-label": `What could follow? After message ${turn + 1}`},
     );
     return ask;
-  }
-
-  function place(m) {
-    const {messages} = turnlens.report;
-    return turnlens.route.link("conversation", [messages.conversation[m]], {turn: messages.turn[m] + 1});
   }
 
   function goTo(turns, turn) {

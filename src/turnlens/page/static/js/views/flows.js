@@ -47,15 +47,7 @@ turnlens.views.flows = (() => {
             {id: "after"},
           ),
         groups.message.list.length > groups.message.coarse.length &&
-          choice(
-            "Groups",
-            [
-              ["fine", "fine"],
-              ["coarse", "coarse"],
-            ],
-            level,
-            (value) => turnlens.route.setOptions({level: value, after: ""}),
-          ),
+          choice("Groups", ["fine", "coarse"].map((each) => [each, each]), level, (value) => turnlens.route.setOptions({level: value, after: ""})),
       ),
       after === undefined
         ? note("No messages in groups pass the filter.")
@@ -81,9 +73,8 @@ turnlens.views.flows = (() => {
 
   /** Groups with messages that pass, the largest first. */
   function presentGroups(codes, selection) {
-    const counts = new Map();
-    codes.forEach((id, m) => id >= 0 && selection.message[m] && counts.set(id, (counts.get(id) || 0) + 1));
-    return [...counts].map(([id, count]) => ({id, count})).sort((a, b) => b.count - a.count);
+    const counts = [...turnlens.numbers.tally(codes, selection.message)].filter(([id]) => id >= 0);
+    return counts.map(([id, count]) => ({id, count})).sort((a, b) => b.count - a.count);
   }
 
   /** The commonest request among groups, or else the largest group. */

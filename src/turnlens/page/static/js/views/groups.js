@@ -28,10 +28,7 @@ turnlens.views.groups = (() => {
           ? element("a", {href: turnlens.route.link("groups", [], {level})}, title)
           : choice(
               "Groups of",
-              [
-                ["message", "messages"],
-                ["conversation", "conversations"],
-              ],
+              turnlens.parts.LEVELS,
               level,
               (value) => turnlens.route.setOptions({level: value}),
             ),

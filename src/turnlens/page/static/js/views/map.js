@@ -52,7 +52,7 @@ turnlens.views.map = (() => {
       plot = turnlens.scatter.create(canvas, x, y, {
         change: () => plot && showNames(labels, plot, level, state.selection),
         point: (index, place) => showTip(tip, stage, level, index, place),
-        press: (index) => index >= 0 && open(level, index),
+        press: (index) => index >= 0 && (location.hash = level === "message" ? turnlens.route.place(index) : turnlens.route.link("conversation", [index])),
         drawing: (corners) => fill(drawing, corners.length && svg("polygon", {points: corners.map(String).join(" ")})),
         lasso: around,
       });
@@ -149,8 +149,7 @@ turnlens.views.map = (() => {
 
   /** The points that pass the filter, as a list. */
   function rowsOf(level, mask, isDrawn) {
-    const rows = [];
-    mask.forEach((passes, row) => passes && rows.push(row));
+    const rows = turnlens.numbers.passing(mask);
     return [
       element("h2", null, isDrawn && "Drawn around: ", turnlens.numbers.plural(rows.length, level)),
       isDrawn && button("Remove", () => turnlens.route.setFilter({lasso: []}), {class: "quiet"}),
@@ -165,10 +164,7 @@ turnlens.views.map = (() => {
       {class: "tools"},
       choice(
         "Points",
-        [
-          ["message", "messages"],
-          ["conversation", "conversations"],
-        ],
+        turnlens.parts.LEVELS,
         level,
         (value) => turnlens.route.setOptions({level: value, colour: ""}),
       ),
@@ -189,12 +185,6 @@ turnlens.views.map = (() => {
     else if (event.key === "0") plot.fit();
     else return;
     event.preventDefault();
-  }
-
-  function open(level, index) {
-    const {messages} = turnlens.report;
-    if (level === "conversation") turnlens.route.go("conversation", [index]);
-    else turnlens.route.go("conversation", [messages.conversation[index]], {turn: messages.turn[index] + 1});
   }
 
   /** Shows the point under the pointer. */

@@ -94,9 +94,7 @@ turnlens.views.search = (() => {
   /** The messages that pass and hold all words of a query. */
   async function withWords(query, selection) {
     const mask = query ? await turnlens.texts.matching(query) : selection.message;
-    const rows = [];
-    for (let m = 0; m < mask.length; m++) if (mask[m] && selection.message[m]) rows.push(m);
-    return rows;
+    return turnlens.numbers.passing(mask).filter((m) => selection.message[m]);
   }
 
   async function ranked(query, mode, selection) {
