@@ -114,10 +114,9 @@ def read_parts(folder: Path, name: str) -> tuple[EncoderParts, Path]:
         tuple(_layers(modules[1:], config["hidden_size"], name)),
     )
     inside = {f"0.model.{key}": array for key, array in weights.items()}
-    for row, layer in enumerate(parts.after):
-        inside |= (
-            {} if layer is None else {f"{row + 2}.linear.weight": layer.weight, f"{row + 2}.linear.bias": layer.bias}
-        )
+    for row, layer in enumerate(parts.after, start=2):
+        if layer is not None:
+            inside |= {f"{row}.linear.weight": layer.weight, f"{row}.linear.bias": layer.bias}
     check_finite(inside, name)
     return parts, place
 

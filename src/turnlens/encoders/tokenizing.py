@@ -77,18 +77,15 @@ class TextTokenizer:
             prompt: What to put before each text.
             newest: Leave out the first words of a text beyond the limit, not the last.
         """
+        read = self._read([prompt + text for text in texts], newest)
         if newest and self.template is not None and self.limit is not None:
             # Their trainers cut the whole row, with the first of its special tokens.
-            whole = [[*self.before, *ids, *self.after] for ids in self._read([prompt + text for text in texts], newest)]
+            whole = [[*self.before, *ids, *self.after] for ids in read]
             return [row[max(0, len(row) - self.limit) :] for row in whole]
         room = None if self.limit is None else max(0, self.limit - len(self.before) - len(self.after))
-        kept = slice(None, room)
-        rows = []
-        for ids in self._read([prompt + text for text in texts], newest):
-            if room is not None and newest:
-                kept = slice(max(0, len(ids) - room), None)
-            rows.append([*self.before, *ids[kept], *self.after])
-        return rows
+        if newest and room is not None:
+            read = [ids[max(0, len(ids) - room) :] for ids in read]
+        return [[*self.before, *ids[:room], *self.after] for ids in read]
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         """The number of tokens that are read of each text, without special ones."""

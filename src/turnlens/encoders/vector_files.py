@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from turnlens._utils.text_values import strict_json, without_formulas
 from turnlens.formats.input_files import check_apart
 
 _VECTOR = "vector"
+_ROWS_AT_ONCE = 10_000
 
 
 def check_vector_file(path: str | os.PathLike[str], force: bool = False, data: Any = None) -> Path:
@@ -50,7 +52,7 @@ def write_vectors(parts: list[Path], output: Path, metadata: dict[str, str]) -> 
         if write is _write_array:
             with atomic_path(output.with_suffix(".jsonl")) as beside:
                 write(parts, temporary, metadata)
-                _write_lines(parts, beside, metadata, with_vectors=False)
+                _write_lines(parts, beside, metadata, (_VECTOR,))
         else:
             write(parts, temporary, metadata)
     return sum(pq.read_metadata(part).num_rows for part in parts)
@@ -85,16 +87,15 @@ def _write_array(parts: list[Path], output: Path, metadata: dict[str, str]) -> N
             file.write(np.ascontiguousarray(vectors.combine_chunks().flatten(), dtype="<f4").tobytes())
 
 
-def _write_lines(parts: list[Path], output: Path, metadata: dict[str, str], with_vectors: bool = True) -> None:
+def _write_lines(parts: list[Path], output: Path, metadata: dict[str, str], without: tuple[str, ...] = ()) -> None:
+    write_lines((pq.read_table(part).drop_columns(list(without)) for part in parts), output)
+
+
+def write_lines(tables: Iterable[pa.Table], output: Path) -> None:
+    """Write the rows of tables as JSON lines."""
     with output.open("w", encoding="utf-8", newline="\n") as file:
-        for row in _rows(parts, None if with_vectors else [_VECTOR]):
-            file.write(strict_json(row)[0] + "\n")
-
-
-def _rows(parts: list[Path], without: list[str] | None = None) -> Iterator[dict[str, Any]]:
-    for part in parts:
-        table: pa.Table = pq.read_table(part)
-        yield from table.drop_columns(without or []).to_pylist()
+        for batch in chain.from_iterable(table.to_batches(_ROWS_AT_ONCE) for table in tables):
+            file.writelines(strict_json(row, default=str)[0] + "\n" for row in batch.to_pylist())
 
 
 _WRITERS: dict[str, Callable[[list[Path], Path, dict[str, str]], None]] = {

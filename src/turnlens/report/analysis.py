@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -108,18 +108,18 @@ def add_page_columns(
     """
     if former is not None and former.has_map:
         columns = {kind: {name: former.columns(kind)[name] for name in _OF_PAGE} for kind in KINDS}
-        return _with(analysis, columns), models
-    for kind in KINDS:
-        if len(models[kind].places) != len(models[kind].keys) or not np.isfinite(models[kind].places).all():
-            places = layout(models[kind].neighbours, seed, models[kind].places)
-            models = models | {kind: replace(models[kind], places=places)}
-    surprises = measure_surprise(corpus, seed)
-    of_conversations = means_of(surprises, corpus.first).astype(np.float32)
-    columns = {
-        kind: {**_placed(analysis.neighbours[kind], models[kind], seed), "surprise": values}
-        for kind, values in zip(KINDS, (surprises, of_conversations))
-    }
-    return _with(analysis, columns), models
+    else:
+        for kind in KINDS:
+            if len(models[kind].places) != len(models[kind].keys) or not np.isfinite(models[kind].places).all():
+                places = layout(models[kind].neighbours, seed, models[kind].places)
+                models = models | {kind: replace(models[kind], places=places)}
+        surprises = measure_surprise(corpus, seed)
+        of_conversations = means_of(surprises, corpus.first).astype(np.float32)
+        columns = {
+            kind: {**_placed(analysis.neighbours[kind], models[kind], seed), "surprise": values}
+            for kind, values in zip(KINDS, (surprises, of_conversations))
+        }
+    return replace(analysis, columns={kind: {**analysis.columns[kind], **columns[kind]} for kind in KINDS}), models
 
 
 def _projected(corpus: Corpus, context: ContextProjection | None) -> dict[Kind, Vectors]:
@@ -182,11 +182,6 @@ def _similar(grouping: Grouping) -> np.ndarray:
         near = grouping.sample[grouping.neighbours.rows[:, :_SIMILAR]]
         similar[:, : near.shape[1]] = near
     return similar
-
-
-def _with(analysis: Analysis, added: Mapping[Kind, Mapping[str, np.ndarray]]) -> Analysis:
-    columns = {kind: {**analysis.columns[kind], **added[kind]} for kind in KINDS}
-    return replace(analysis, columns=columns)
 
 
 def _placed(neighbours: Neighbours, model: GroupModel, seed: int) -> dict[str, np.ndarray]:

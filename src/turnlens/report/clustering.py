@@ -65,8 +65,7 @@ class Groups:
     @property
     def outliers(self) -> float:
         """The share of the messages or conversations of interest that are in no group."""
-        groups = self.report.columns(self.level)["group"][self._rows]
-        return float((groups < 0).mean()) if len(groups) else 0.0
+        return self.report.outliers(self.level, self._rows)
 
     def to_arrow(self) -> pa.Table:
         """A row for each message or conversation of interest, with its groups; see `turnlens.cluster`."""

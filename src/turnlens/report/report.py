@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from turnlens._utils.vectors import BoolArray
 from turnlens.formats.message_layouts import TECHNICAL_LABELS
 from turnlens.groups.group_model import Kind
 from turnlens.groups.group_settings import GroupSettings
@@ -161,9 +162,9 @@ class Report(Texts):
             if len(label.values) > most and name not in self.numbers
         }
 
-    def outliers(self, kind: Kind) -> float:
-        """The share of messages or conversations that are in no group."""
-        groups = self.columns(kind)["group"]
+    def outliers(self, kind: Kind, rows: BoolArray | slice = slice(None)) -> float:
+        """The share of messages or conversations, by default of all, that are in no group."""
+        groups = self.columns(kind)["group"][rows]
         return float((groups < 0).mean()) if len(groups) else 0.0
 
 

@@ -15,8 +15,9 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from turnlens._utils.files import atomic_path, check_file
-from turnlens._utils.text_values import strict_json, without_formulas
+from turnlens._utils.text_values import without_formulas
 from turnlens._utils.vectors import BoolArray, IntArray
+from turnlens.encoders.vector_files import write_lines
 from turnlens.formats.workbooks import escaped_cell
 from turnlens.groups.group_model import Kind, StoredGroup
 from turnlens.groups.pipeline import keys_of
@@ -143,7 +144,7 @@ def write_table(table: pa.Table, path: Path) -> None:
         elif path.suffix.lower() == ".csv":
             pyarrow.csv.write_csv(without_formulas(table), temporary)
         else:
-            _write_lines(table, temporary)
+            write_lines([table], temporary)
 
 
 def _write_sheet(table: pa.Table, path: Path) -> None:
@@ -168,12 +169,6 @@ def _write_sheet(table: pa.Table, path: Path) -> None:
         for row in batch.to_pylist():
             sheet.append([cell(value) for value in row.values()])
     book.save(path)
-
-
-def _write_lines(table: pa.Table, path: Path) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for batch in table.to_batches(_ROWS_AT_ONCE):
-            file.writelines(strict_json(row, default=str)[0] + "\n" for row in batch.to_pylist())
 
 
 def requests_table(report: Report, conversations: Iterable[Mapping[str, Any]]) -> pa.Table:
