@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -135,32 +136,28 @@ class Report(Texts):
         """The columns of messages or of conversations."""
         return self.messages if kind == "message" else self.conversations
 
-    def categories(self, most: int) -> dict[str, Label]:
-        """The labels with 2 to ``most`` values that are no numbers; of messages, as of the first that has one."""
+    @cached_property
+    def comparable_labels(self) -> dict[str, Label]:
+        """The labels that are no numbers; of messages, as of the first of a conversation that has one.
+
+        What messages hold beside their text, such as a notice of the app, is left out.
+        """
         first = self.conversations["first"]
         of_messages = {
-            name: replace(label, codes=_earliest(label.codes, first)) for name, label in self._telling_labels.items()
+            name: replace(label, codes=_earliest(label.codes, first))
+            for name, label in self.message_labels.items()
+            if name not in TECHNICAL_LABELS
         }
-        every = {**of_messages, **self.conversation_labels}
-        return {
-            name: label
-            for name, label in sorted(every.items())
-            if 2 <= len(label.values) <= most and name not in self.numbers
-        }
+        every = sorted({**of_messages, **self.conversation_labels}.items())
+        return {name: label for name, label in every if name not in self.numbers}
 
-    @property
-    def _telling_labels(self) -> dict[str, Label]:
-        """The labels of messages but for those of what they hold beside their text, such as a notice of the app."""
-        return {name: label for name, label in self.message_labels.items() if name not in TECHNICAL_LABELS}
+    def categories(self, most: int) -> dict[str, Label]:
+        """The labels with 2 to ``most`` values that are no numbers; of messages, as of the first that has one."""
+        return {name: label for name, label in self.comparable_labels.items() if 2 <= len(label.values) <= most}
 
     def long_categories(self, most: int) -> dict[str, Sequence[str]]:
         """The labels with more than ``most`` values that are no numbers: too many to compare, with their values."""
-        every = {**self._telling_labels, **self.conversation_labels}
-        return {
-            name: label.values
-            for name, label in sorted(every.items())
-            if len(label.values) > most and name not in self.numbers
-        }
+        return {name: label.values for name, label in self.comparable_labels.items() if len(label.values) > most}
 
     def outliers(self, kind: Kind, rows: BoolArray | slice = slice(None)) -> float:
         """The share of messages or conversations, by default of all, that are in no group."""
