@@ -124,6 +124,21 @@ def test_messages_have_every_number_that_is_a_label(tiny_encoder: SentenceTransf
     assert table["letters"].tolist() == [message["letters"] for row in rows for message in row["messages"]]
 
 
+def test_a_number_that_counts_messages_measures_nothing(tiny_encoder: SentenceTransformer) -> None:
+    rows = [
+        {
+            "id": str(number),
+            "messages": [
+                {"role": role, "content": f"{role} {number}", "Post No": turn + 1, "wait": turn + 1 + number % 7}
+                for turn, role in enumerate(("user", "bot", "user"))
+            ],
+        }
+        for number in range(40)
+    ]
+    columns = turnlens.cluster(rows, encoder=tiny_encoder).summary().column_names
+    assert "wait_median" in columns and "Post No_median" not in columns
+
+
 def test_a_store_keeps_its_groups(store: turnlens.ConversationStore, tiny_encoder_path: Path) -> None:
     of_store = turnlens.cluster(store, level="conversation").to_pandas()
     of_folder = turnlens.cluster(store.path, encoder=tiny_encoder_path, level="conversation").to_pandas()

@@ -11,9 +11,10 @@ from tests.report.talks import fine
 from turnlens.encoders.folders import DEFAULT_ENCODER
 from turnlens.page.report_files import summary
 from turnlens.report import Report
-from turnlens.report.findings import findings, language_notice
+from turnlens.report.findings import findings, language_notice, number_mark, widening
 from turnlens.report.html_report import write_html_file
 from turnlens.report.label_columns import Label
+from turnlens.report.measures import typical
 from turnlens.report.summary import summary_table
 
 
@@ -134,3 +135,13 @@ def test_a_language_unknown_to_the_encoder_is_told(telling: Report, tmp_path: Pa
     write_html_file(german, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "not in English" in page.split("<h2>")[0] and "▲" not in page and "▼" not in page
+
+
+def test_marks_need_more_than_chance_among_the_requests() -> None:
+    wider = widening(13)
+    hours = np.exp(np.linspace(4, 7, 26))  # heavy tails: between 55 and 1097, of a usual 36
+    assert number_mark(typical(hours, "amount", wider), 36) == 1
+    ratings = np.array([3.0, 4, 4, 4, 4, 5, 5, 5, 5, 5, 5])  # a mean of 4.5, by chance as often as one row in 13
+    assert number_mark(typical(ratings, "rating", wider), 3.8) == 0
+    assert number_mark(typical(np.tile(ratings, 4), "rating", wider), 3.8) == 1
+    assert number_mark(typical(hours[:9], "amount"), 36) == 0  # too few

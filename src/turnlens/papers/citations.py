@@ -23,7 +23,7 @@ CCL = """\
     title = "Imagination is All You Need! Curved Contrastive Learning for Abstract Sequence Modeling Utilized on Long
         Short-Term Dialogue Planning",
     author = "Erker, Justus-Jonas and Schaffer, Stefan and Spanakis, Gerasimos",
-    booktitle = "Analysis of the Association for Computational Linguistics: ACL 2023",
+    booktitle = "Findings of the Association for Computational Linguistics: ACL 2023",
     year = "2023",
     pages = "5152--5173",
 }"""
@@ -46,6 +46,6 @@ CONVERT = """\
 @inproceedings{henderson-etal-2020-convert,
     title = "{C}onve{RT}: Efficient and Accurate Conversational Representations from Transformers",
     author = "Henderson, Matthew and others",
-    booktitle = "Analysis of the Association for Computational Linguistics: EMNLP 2020",
+    booktitle = "Findings of the Association for Computational Linguistics: EMNLP 2020",
     year = "2020",
 }"""

@@ -232,7 +232,10 @@ class _Columns:
     def corpus(self, title: str, stamp: str, encoder: CorpusEncoder) -> Corpus:
         """Return the corpus, once all rows are there."""
         first, turns = self.first, self.turns
-        message_numbers = self._message_labels.numbers()
+        message_numbers, message_labels = self._message_labels.numbers(), self._message_labels.finished()
+        for name in [name for name, values in message_numbers.items() if _count_messages(values, first)]:
+            del message_numbers[name]
+            message_labels.pop(name, None)
         return Corpus(
             **{name: column for name, column in vars(self).items() if not name.startswith("_")},
             title=title,
@@ -241,7 +244,7 @@ class _Columns:
             conversation=np.repeat(np.arange(len(turns), dtype=np.uint32), turns),
             turn=(np.arange(turns.sum(), dtype=np.uint32) - np.repeat(first, turns)).astype(np.uint16),
             roles=list(self._roles),
-            message_labels=self._message_labels.finished(),
+            message_labels=message_labels,
             conversation_labels=self._labels.finished(),
             numbers=self._numbers(message_numbers),
             message_numbers=message_numbers,
@@ -258,6 +261,12 @@ class _Columns:
             minutes = (latest - earliest) / 60
         minutes = np.where(np.isfinite(minutes), minutes, np.nan)
         return numbers | ({DURATION: minutes} if (minutes > 0).any() else {})
+
+
+def _count_messages(values: np.ndarray, first: np.ndarray) -> bool:
+    """Return whether values (n,) count messages: they begin alike in each conversation, and rise by whole numbers."""
+    steps = np.delete(np.diff(values), first[1:] - 1)
+    return bool(len(steps) and (steps >= 1).all() and (steps % 1 == 0).all() and np.ptp(values[first]) == 0)
 
 
 def means_of(values: np.ndarray, first: np.ndarray) -> np.ndarray:

@@ -25,8 +25,7 @@ from turnlens.report.unhappiness import UNHAPPY
 
 Finding = tuple[str | int, ...]  # a sentence in pieces; a number is the id of a group, for its name
 _MOST = 5
-_FEW = 10  # conversations: a request of fewer is in no sentence
-_FEW_VALUES = 5  # are too few for a mark
+_FEW = 10  # conversations, or values of a number: fewer are in no sentence and have no mark
 _POINTS = 0.02  # of growth, as a share of all conversations
 _DEVIATIONS = 0.25  # by which a mean or a share is unlike that of all
 _TIMES = 1.5  # as long as all
@@ -75,21 +74,17 @@ def widening(requests: int) -> float:
     return NormalDist().inv_cdf(1 - 0.025 / max(1, requests)) / Z_95
 
 
-def mark(difference: float, low: float, high: float, wider: float) -> int:
-    """Return 1 or -1 for a difference that is surely above or below 0, by its interval of 95 %, else 0."""
-    return int(difference + wider * (low - difference) > 0) - int(difference + wider * (high - difference) < 0)
+def number_mark(own: Typical, usual: float) -> int:
+    """Return 1 or -1 for a number whose interval is above or below the usual one, else 0."""
+    return 0 if own.known < _FEW else int(own.low > usual) - int(own.high < usual)
 
 
-def number_mark(own: Typical, usual: float, wider: float) -> int:
-    """Return 1 or -1 for a number that is surely above or below the usual one, else 0."""
-    return 0 if own.known < _FEW_VALUES else mark(own.value - usual, own.low - usual, own.high - usual, wider)
-
-
-def growth_mark(row: Mapping[str, Any], wider: float) -> int:
+def growth_mark(row: Mapping[str, Any], wider: float | None) -> int:
     """Return 1 or -1 for a request that surely grew or shrank, else 0; `row` is one of `summary_table`."""
-    if row["growth_low"] is None:
+    if wider is None or row["growth_low"] is None:
         return 0
-    return mark(row["growth"], row["growth_low"], row["growth_high"], wider)
+    growth, low, high = row["growth"], row["growth_low"], row["growth_high"]
+    return int(growth + wider * (low - growth) > 0) - int(growth + wider * (high - growth) < 0)
 
 
 def _growth(rows: Sequence[Mapping[str, Any]], sign: int, wider: float, period: Period) -> Finding | None:
@@ -124,13 +119,11 @@ def _unlike(inside: Mapping[int, BoolArray], name: str, values: FloatArray, wide
         return None
     sign = -1 if kind == "rating" else 1
     of_all = typical(values, kind).value
-    of_groups = {group: typical(values[own], kind) for group, own in inside.items()}
-    far = {group: own for group, own in of_groups.items() if own.known >= _FEW and not np.isnan(own.low)}
+    of_groups = {group: typical(values[own], kind, wider) for group, own in inside.items()}
+    far = {group: own for group, own in of_groups.items() if number_mark(own, of_all) == sign}
     if not far:
         return None
     group, worst = max(far.items(), key=lambda each: sign * each[1].value)
-    if number_mark(worst, of_all, wider) != sign:
-        return None
     if kind == "amount":
         is_large = worst.value >= _TIMES * of_all
     else:

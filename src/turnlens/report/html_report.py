@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -131,9 +130,9 @@ def _table(
     period: Period,
     marked: bool,
 ) -> str:
-    columns = [_Number(report, name) for name in list(report.numbers)[:_NUMBERS]]
+    wider = widening(len(requests)) if marked else None
+    columns = [_Number(report, name, wider) for name in list(report.numbers)[:_NUMBERS]]
     header = ["conversations", "share", "change, points", *(column.title for column in columns)]
-    wider = widening(len(requests)) if marked else inf
     smaller = [row for row in requests[_REQUESTS:] if not growth_mark(row, wider)]
     shown = [*requests[:_REQUESTS], *(row for row in requests[_REQUESTS:] if growth_mark(row, wider))]
     inside = {row["group"]: members(report, row["group"]) for row in requests}
@@ -168,21 +167,21 @@ def _table(
 
 
 class _Number:
-    """A number of the report as a column."""
+    """A number of the report as a column, with marks by intervals so much wider than 95 %, or without any."""
 
-    def __init__(self, report: Report, name: str) -> None:
-        self._values = report.numbers[name]
+    def __init__(self, report: Report, name: str, wider: float | None) -> None:
+        self._values, self._wider = report.numbers[name], wider
         self._kind = number_kind(name, self._values)
         self._of_all = typical(self._values, self._kind).value
         unit, self._length = unit_of(self._of_all) if name == DURATION else ("", 1)
         self.title = f"{STATISTICS[self._kind]} {f'duration, {unit}' if unit else name}".strip()
 
-    def cell(self, inside: BoolArray, wider: float) -> str:
+    def cell(self, inside: BoolArray) -> str:
         """The typical value of some conversations (m,), marked where it is surely unlike that of all."""
-        own = typical(self._values[inside], self._kind)
+        own = typical(self._values[inside], self._kind, self._wider or 1)
         if not own.known:
             return "–"
-        sign = _MARKS[number_mark(own, self._of_all, wider)]
+        sign = _MARKS[number_mark(own, self._of_all) if self._wider else 0]
         written = {"share": f"{own.value:.0%}", "amount": plain_number(own.value / self._length)}
         return sign + written.get(self._kind, f"{own.value:.1f}")
 
@@ -198,11 +197,11 @@ def _where(report: Report, row: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _cells(row: Mapping[str, Any], inside: BoolArray, columns: Sequence[_Number], wider: float) -> list[str]:
+def _cells(row: Mapping[str, Any], inside: BoolArray, columns: Sequence[_Number], wider: float | None) -> list[str]:
     change = "too few" if row["recent"] is not None else "–"
     if row["growth_low"] is not None:
         change = f"{_MARKS[growth_mark(row, wider)]}{_points(row['growth'])}"
-    numbers = [column.cell(inside, wider) for column in columns]
+    numbers = [column.cell(inside) for column in columns]
     return [f"{row['conversations']:,}", f"{row['share']:.0%}", change, *numbers]
 
 

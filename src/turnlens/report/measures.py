@@ -20,7 +20,7 @@ _RATINGS = 11  # whole numbers, such as 0 to 10
 
 
 class Typical(NamedTuple):
-    """The share, mean or median of some values, and its interval of 95 %, NaN where there are too few.
+    """The share, mean or median of some values, and its interval, NaN where there are too few.
 
     Attributes:
         known: The number of values.
@@ -51,25 +51,33 @@ def number_kind(name: str, values: FloatArray) -> NumberKind:
     return "count" if name in _COUNTED else "rating"
 
 
-def typical(values: FloatArray, kind: NumberKind) -> Typical:
+def typical(values: FloatArray, kind: NumberKind, wider: float = 1.0) -> Typical:
     """Return what is typical of some values, of which NaN are not known.
+
+    Args:
+        values: The values (n,).
+        kind: Their kind.
+        wider: Deviations of the interval, as a multiple of those of one of 95 %.
 
     Examples:
         >>> typical(np.array([1.0, 2.0, 900.0, np.nan]), "amount").value
         2.0
     """
     known = np.sort(values[~np.isnan(values)])
-    count = len(known)
+    count, z = len(known), wider * Z_95
     if not count:
         return Typical(0, np.nan, np.nan, np.nan)
     if kind == "share":
-        return Typical(count, *wilson(float(known.mean()), count))
+        return Typical(count, *wilson(float(known.mean()), count, z))
     if kind == "amount":  # by order statistics
-        low, high = int(count / 2 - Z_95 * sqrt(count) / 2), ceil(count / 2 + Z_95 * sqrt(count) / 2)
+        low, high = int(count / 2 - z * sqrt(count) / 2), ceil(count / 2 + z * sqrt(count) / 2)
         bounds = (float(known[low]), float(known[high])) if low > 0 and high < count else (np.nan, np.nan)
         return Typical(count, float(np.median(known)), *bounds)
-    half = Z_95 * float(known.std(ddof=1)) / sqrt(count) if count > 1 else np.nan
     mean = float(known.mean())
+    if count == 1:
+        return Typical(count, mean, np.nan, np.nan)
+    quantile = z + z * (z**2 + 1) / (4 * (count - 1))  # of Student's distribution (Abramowitz and Stegun 26.7.5)
+    half = quantile * float(known.std(ddof=1)) / sqrt(count)
     return Typical(count, mean, mean - half, mean + half)
 
 

@@ -16,7 +16,7 @@ Z_95 = NormalDist().inv_cdf(0.975)  # of intervals of 95 %
 Period = Literal["day", "week", "month"]
 DAYS: dict[Period, int] = {"day": 1, "week": 7, "month": 30}
 _DAY = 86_400.0
-_LONGEST: dict[Period, float] = {"day": 14, "week": 120}  # days of data, up to which a period is compared
+_LONGEST: dict[Period, float] = {"day": 14, "week": 60}  # days of data, up to which a period is compared
 _STRAY = 0.01  # of the conversations at each end of the time: they decide neither its span nor where it ends
 _FEW = 10  # conversations in the last period, and before it, tell nothing yet
 
@@ -66,7 +66,7 @@ def span_of(times: FloatArray) -> tuple[float, float] | None:
 
 
 def usual_period(times: FloatArray) -> Period:
-    """The period that suits the span of some times: days of two weeks, weeks of four months, else months."""
+    """The period that suits the span of some times: days of two weeks, weeks of two months, else months."""
     first, last = span_of(times) or (0.0, 0.0)
     return next((period for period, days in _LONGEST.items() if last - first <= days * _DAY), "month")
 
@@ -94,8 +94,8 @@ def trend_of(times: FloatArray, period: Period | None = None) -> Trend | None:
     return Trend((times > start) & (times <= last), (times <= start) & (times >= first))
 
 
-def wilson(share: float, total: int) -> tuple[float, float, float]:
+def wilson(share: float, total: int, z: float = Z_95) -> tuple[float, float, float]:
     """A share and its interval (Wilson 1927); Newcombe's interval of a difference (1998, method 10) is made of two."""
-    middle = (share + Z_95**2 / (2 * total)) / (1 + Z_95**2 / total)
-    half = Z_95 / (1 + Z_95**2 / total) * sqrt(share * (1 - share) / total + Z_95**2 / (4 * total**2))
+    middle = (share + z**2 / (2 * total)) / (1 + z**2 / total)
+    half = z / (1 + z**2 / total) * sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
     return float(share), max(middle - half, 0.0), min(middle + half, 1.0)

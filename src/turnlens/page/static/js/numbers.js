@@ -3,16 +3,16 @@
 
 turnlens.numbers = (() => {
   const Z = 1.959963984540054;
-  const FEW = 5; // values, of which a mean says little
+  const FEW = 10; // values, of which a mean says little
   const integers = new Intl.NumberFormat("en");
 
   /** Wilson's interval of a share of `count` among `total`. */
-  function wilson(count, total) {
+  function wilson(count, total, z = Z) {
     if (total === 0) return [0, 1];
     const share = count / total,
-      square = Z * Z;
+      square = z * z;
     const centre = (share + square / (2 * total)) / (1 + square / total);
-    const half = (Z / (1 + square / total)) * Math.sqrt((share * (1 - share)) / total + square / (4 * total * total));
+    const half = (z / (1 + square / total)) * Math.sqrt((share * (1 - share)) / total + square / (4 * total * total));
     return [Math.max(0, centre - half), Math.min(1, centre + half)];
   }
 
@@ -117,32 +117,35 @@ turnlens.numbers = (() => {
     return {count: own.length, median: median(own).value, above: own.filter((value) => value > limit).length / own.length};
   }
 
-  /** `{count, value, interval}` of a number among some conversations: its share, mean or median; NaN where unknown. */
+  /** `{count, value, interval}` of a number among some conversations: its share, mean or median; NaN where unknown. The
+   * interval is as wide as the number of requests asks for. */
   function typical(name, members) {
     const own = known(name, members),
-      count = own.length;
+      count = own.length,
+      z = Z * turnlens.report.summary.wider;
     if (count === 0) return {count, value: NaN, interval: [NaN, NaN]};
-    if (statistic(name) === "median") return median(own);
+    if (statistic(name) === "median") return median(own, z);
     const mean = own.reduce((sum, value) => sum + value, 0) / count;
-    if (kindOf(name) === "share") return {count, value: mean, interval: wilson(mean * count, count)};
+    if (kindOf(name) === "share") return {count, value: mean, interval: wilson(mean * count, count, z)};
     const squares = own.reduce((sum, value) => sum + (value - mean) ** 2, 0);
-    const half = count > 1 ? (Z * Math.sqrt(squares / (count - 1))) / Math.sqrt(count) : NaN;
+    const student = z + (z * (z * z + 1)) / (4 * (count - 1)); // the quantile, as in report/measures.py
+    const half = count > 1 ? (student * Math.sqrt(squares / (count - 1))) / Math.sqrt(count) : NaN;
     return {count, value: mean, interval: [mean - half, mean + half]};
   }
 
   /** The median of sorted values, and its interval by order statistics. */
-  function median(sorted) {
+  function median(sorted, z = Z) {
     const count = sorted.length,
       middle = count >> 1,
-      half = (Z * Math.sqrt(count)) / 2;
+      half = (z * Math.sqrt(count)) / 2;
     const value = count % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
     const [low, high] = [Math.floor(count / 2 - half), Math.ceil(count / 2 + half)];
     return {count, value, interval: low > 0 && high < count ? [sorted[low], sorted[high]] : [NaN, NaN]};
   }
 
   /** Returns -1 or 1 if a number is surely lower or higher than that of everything shown, else 0. */
-  function compared({count, value, interval: [low, high]}, all) {
-    return count < FEW ? 0 : mark(value - all.value, [low - all.value, high - all.value]);
+  function compared({count, interval: [low, high]}, all) {
+    return count < FEW || turnlens.report.summary.notice ? 0 : Number(low > all.value) - Number(high < all.value);
   }
 
   /** Labels that conversations can be split by: `{name, values, codes}`; of messages, as of the first that has one. */

@@ -8,7 +8,7 @@ turnlens.timeline = (() => {
   const PERIODS = [
     // name, in words, the longest span in days that it suits, days
     ["day", "the last day", 14, 1],
-    ["week", "the last 7 days", 120, 7],
+    ["week", "the last 7 days", 60, 7],
     ["month", "the last 30 days", Infinity, 30],
   ];
 
