@@ -3,7 +3,8 @@
 
 turnlens.numbers = (() => {
   const Z = 1.959963984540054;
-  const FEW = 10; // values, of which a mean says little
+  const FEW = 5, // values, of which a mean says little
+    FEW_TO_MARK = 10; // that surely differ from all, as in report/findings.py
   const integers = new Intl.NumberFormat("en");
 
   /** Wilson's interval of a share of `count` among `total`. */
@@ -145,7 +146,7 @@ turnlens.numbers = (() => {
 
   /** Returns -1 or 1 if a number is surely lower or higher than that of everything shown, else 0. */
   function compared({count, interval: [low, high]}, all) {
-    return count < FEW || turnlens.report.summary.notice ? 0 : Number(low > all.value) - Number(high < all.value);
+    return count < FEW_TO_MARK || turnlens.report.summary.notice ? 0 : Number(low > all.value) - Number(high < all.value);
   }
 
   /** Labels that conversations can be split by: `{name, values, codes}`; of messages, as of the first that has one. */
