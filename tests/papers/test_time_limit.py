@@ -5,12 +5,6 @@ import pytest
 from turnlens.papers.generation import within
 
 
-def test_work_in_time_gives_its_result_or_its_error() -> None:
-    assert within(60, lambda: 7) == 7
-    with pytest.raises(ZeroDivisionError):
-        within(60, lambda: 1 // 0)
-
-
 def test_work_without_end_is_stopped() -> None:
     def loop() -> None:
         threading.current_thread().name = "endless"

@@ -62,6 +62,7 @@ REFUSED: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"negatives": "all"}, "negatives must be"),
         ({"nli_pairs": 0}, "nli_pairs must be a positive number"),
     ],
+    "adaptation": [({"steps": 2}, "adaptation has no setting 'steps'")],
     "dial2vec": [({"window": -1}, "window"), ({"temperature": 0.0}, "temperature")],
     "siamese": [({"context": "both"}, "'single' or 'multi'")],
     "single-vector": [

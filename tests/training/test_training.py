@@ -24,9 +24,12 @@ from turnlens._compat import attention_of
 from turnlens._utils.files import only_writer
 from turnlens.papers.adaptation import Adaptation
 from turnlens.papers.baselines.dual_encoders import Siamese, SingleVector
+from turnlens.papers.dial2vec.recipe import Dial2vec
 from turnlens.papers.dialogue_cse.recipe import DialogueCSE
+from turnlens.papers.triple_encoders.recipe import C3L
 from turnlens.papers.triple_encoders.views import encode_view
 from turnlens.training import TrainingReport
+from turnlens.training.callbacks import TrainingProgress
 from turnlens.training.collators import TextCollator
 from turnlens.training.encoder_modes import no_attention_dropout, runs_in_bf16
 from turnlens.training.recipes import InContext, get_recipe
@@ -69,11 +72,19 @@ def short(**settings: Any) -> DialogueCSE:
 
 
 SHORT = {"batch_size": 4, "max_steps": 6, "max_length": 16, "checkpoint_steps": 2, "learning_rate": 1e-3}
-RECIPES = {
-    "dialogue-cse": short(adaptation=Adaptation(max_steps=3, batch_size=8, checkpoint_steps=2)),
-    "attention": short(aggregation="attention", negatives=3),
-    "siamese-multi": Siamese(**SHORT, context="multi"),
-    "single-vector": SingleVector(**SHORT),
+ADAPTATION = Adaptation(max_steps=3, batch_size=8, checkpoint_steps=2)
+OF_DIALOGUES = {"turn_inputs": True, "negatives_per_dialogue": 2, "gradient_accumulation_steps": 1}
+# Method -> its recipe, and the step at which it is cut: those of all stages count.
+RECIPES: dict[str, tuple[Any, int]] = {
+    "dialogue-cse": (short(adaptation=ADAPTATION), 8),
+    "attention": (short(aggregation="attention", negatives=3), 5),
+    "siamese-multi": (Siamese(**SHORT, context="multi"), 5),
+    "single-vector": (SingleVector(**SHORT), 5),
+    "dial2vec": (Dial2vec(**SHORT, **OF_DIALOGUES), 4),
+    "dial2vec-adapted": (Dial2vec(**SHORT, **OF_DIALOGUES, adaptation=ADAPTATION), 7),
+    "ccl-before-c3l": (C3L(**SHORT, adaptation=ADAPTATION), 6),
+    "c3l": (C3L(**SHORT, adaptation=ADAPTATION), 12),
+    "adaptation": (Adaptation(max_steps=6, batch_size=8, learning_rate=1e-3, checkpoint_steps=2), 4),
 }
 
 
@@ -101,16 +112,23 @@ def power_cut() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_resumed_run_gives_the_same_weights(fit, name: str, tiny_encoder_path, tmp_path, monkeypatch) -> None:
-    recipe = RECIPES[name]
+    recipe, cut_at = RECIPES[name]
     whole = fit(recipe, "whole")
+    steps: list[int] = []
+
+    def on_step_begin(callback: Any, args: Any, state: Any, control: Any, **named: Any) -> None:
+        steps.append(state.global_step)
+        if len(steps) == cut_at:
+            power_cut()
+
     with monkeypatch.context() as patch:
-        stop_after(patch, 5, power_cut)
+        patch.setattr(TrainingProgress, "on_step_begin", on_step_begin)
         with pytest.raises(RuntimeError, match="power cut"):
             fit(recipe, "cut")
     assert not (tmp_path / "cut").exists()
     # A checkpoint that was being written when the power went has no last file: it must not be used.
-    checkpoints = tmp_path / "cut.run" / "training"
-    half_written = checkpoints / "checkpoint-5"
+    *_, newest = sorted((tmp_path / "cut.run").glob("*/checkpoint-*"), key=lambda path: path.stat().st_mtime)
+    half_written = newest.with_name("checkpoint-5")
     half_written.mkdir()
     (half_written / "model.safetensors").write_bytes(b"half")
     resumed = fit(recipe, "cut", resume=True)

@@ -15,7 +15,6 @@ from closeness import assert_same_vectors
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.forward import encode_sliced, padded
 from turnlens.encoders.rendering import Renderer, make_conversational
-from turnlens.papers.adaptation import Adaptation
 from turnlens.papers.dial2vec.collator import ConversationCollator
 from turnlens.papers.dial2vec.loss import Dial2vecLoss
 from turnlens.papers.dial2vec.recipe import Dial2vec
@@ -208,39 +207,6 @@ def test_training_moves_the_tables_and_saves_them(corpus, tiny_encoder_path, tmp
     loaded = turnlens.load_encoder(tmp_path / "model", device="cpu")
     recipe.prepare(loaded)
     assert torch.equal(tables_of(loaded).turn.weight, tables_of(encoder).turn.weight)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("adaptation", [None, Adaptation(max_steps=2, batch_size=4)])
-def test_a_resumed_run_gives_the_weights_of_an_uninterrupted_one(
-    adaptation, corpus, tiny_encoder_path, tmp_path, monkeypatch
-) -> None:
-    recipe = Dial2vec(
-        max_steps=4,
-        gradient_accumulation_steps=1,
-        checkpoint_steps=2,
-        turn_inputs=True,
-        negatives_per_dialogue=2,
-        learning_rate=1e-3,
-        adaptation=adaptation,
-    )
-    whole = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "whole")
-    collate, batches = ConversationCollator.__call__, []
-
-    def fail_once(self, rows):
-        batches.append(rows)
-        if len(batches) == 4:
-            raise RuntimeError("power cut")
-        return collate(self, rows)
-
-    monkeypatch.setattr(ConversationCollator, "__call__", fail_once)
-    with pytest.raises(RuntimeError, match="power cut"):
-        train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "cut")
-    assert list((tmp_path / "cut.run" / "training").glob("checkpoint-*"))
-    resumed = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "cut", resume=True)
-    expected, found = whole.state_dict(), resumed.state_dict()
-    assert expected.keys() == found.keys()
-    assert all(torch.equal(expected[key], found[key]) for key in expected)
 
 
 @pytest.mark.parametrize("first", [0, 2])

@@ -7,8 +7,8 @@ from torch import Tensor
 from closeness import rounding
 from turn_order_cases import Literal, cosine, features_of
 from turnlens.papers.triple_encoders import c3l
-from turnlens.papers.triple_encoders.c3l import C3LLoss, C3LSettings, c3l_targets
-from turnlens.papers.triple_encoders.turn_order import Windows, embed
+from turnlens.papers.triple_encoders.c3l import C3LLoss, C3LSettings
+from turnlens.papers.triple_encoders.turn_order import Windows
 
 
 # Complex on purpose: the formula as the paper writes it, without the shortcuts under test.
@@ -90,40 +90,6 @@ def test_equals_the_literal_formula(
             Literal(tiny_encoder, conversations, features[0]), window, curved, directional, positives
         )
         torch.testing.assert_close(loss(features), expected, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.slow
-def test_drawn_negatives_are_all_of_them_on_average(tiny_encoder, with_views, conversations) -> None:
-    with_views(tiny_encoder, "c3l")
-    features = features_of(tiny_encoder, conversations, window=4)
-    torch.manual_seed(0)
-
-    def losses(negatives: object) -> Tensor:
-        loss = C3LLoss(tiny_encoder, C3LSettings(window=4, negatives=negatives))
-        return torch.stack([loss.compute_loss_from_embeddings(embeddings, windows) for _ in range(300)])
-
-    with torch.no_grad():
-        embeddings, windows = embed(tiny_encoder, features[0]), Windows.of(4, features[0])
-        one, every = losses(1), losses("batch")
-    assert one.std() > 3 * every.std()
-    torch.testing.assert_close(one.mean(), every.mean(), rtol=0, atol=float(4 * one.std() / 300**0.5))
-
-
-def test_targets_of_the_papers_window() -> None:
-    assert c3l_targets(5).tolist() == pytest.approx([0.2, 0.4, 0.6, 0.6, 0.8, 1.0], abs=rounding())
-    assert c3l_targets(5, curved=False).tolist() == [1.0] * 6
-
-
-@pytest.mark.parametrize("window", [4, 6, 9])
-def test_targets_of_other_windows(window) -> None:
-    pairs = list(combinations(range(window - 1), 2))
-    sums = [(i + 1) / window + (j + 1) / window for i, j in pairs]
-    expected = [0.2 + 0.8 * (s - min(sums)) / (max(sums) - min(sums)) for s in sums]
-    assert c3l_targets(window).tolist() == pytest.approx(expected, abs=rounding())
-
-
-def test_the_only_pair_of_the_smallest_window_is_the_nearest() -> None:
-    assert c3l_targets(3).tolist() == [1.0]
 
 
 def windows_of_three() -> Windows:

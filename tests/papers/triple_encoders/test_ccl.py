@@ -6,8 +6,8 @@ from torch import Tensor
 from closeness import rounding
 from turn_order_cases import Literal, cosine, features_of
 from turnlens.papers.triple_encoders.c3l import C3LLoss
-from turnlens.papers.triple_encoders.ccl import CCLLoss, CCLSettings, ccl_targets
-from turnlens.papers.triple_encoders.turn_order import Windows, draw, embed
+from turnlens.papers.triple_encoders.ccl import CCLLoss, CCLSettings
+from turnlens.papers.triple_encoders.turn_order import Windows, draw
 
 
 def mean_square(values: list[Tensor]) -> Tensor:
@@ -56,20 +56,6 @@ def test_equals_the_literal_formula(
         torch.testing.assert_close(loss(features), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_drawn_negatives_are_all_of_them_on_average(tiny_encoder, with_views, conversations) -> None:
-    with_views(tiny_encoder, "ccl")
-    features = features_of(tiny_encoder, conversations, window=3, directional=True)
-    torch.manual_seed(0)
-    with torch.no_grad():
-        embeddings, windows = embed(tiny_encoder, features[0]), Windows.of(3, features[0])
-        every = CCLLoss(tiny_encoder, CCLSettings(window=3, negatives="batch"))
-        expected = every.compute_loss_from_embeddings(embeddings, windows)
-        loss = CCLLoss(tiny_encoder, CCLSettings(window=3, negatives=1))
-        drawn = torch.stack([loss.compute_loss_from_embeddings(embeddings, windows) for _ in range(300)])
-    assert drawn.std() > 0
-    torch.testing.assert_close(drawn.mean(), expected, rtol=0, atol=float(4 * drawn.std() / 300**0.5))
-
-
 def test_draw_takes_only_what_is_allowed() -> None:
     allowed = torch.tensor([[True, False, True, True], [False, False, True, False], [False] * 4])
     for negatives in (1, 2, "batch"):
@@ -78,13 +64,6 @@ def test_draw_takes_only_what_is_allowed() -> None:
         torch.testing.assert_close(weights.sum(1), torch.tensor([1.0, 1.0, 0.0]))
         expected = [min(3, 4 if negatives == "batch" else negatives), 1, 0]
         assert (weights > 0).sum(1).tolist() == expected
-
-
-@pytest.mark.parametrize("window", [2, 3, 5, 8])
-def test_targets_fall_with_the_distance(window) -> None:
-    assert ccl_targets(window).tolist() == pytest.approx(
-        [(window - i) / window for i in range(1, window)], abs=rounding()
-    )
 
 
 def rows_of(count: int) -> Tensor:
@@ -126,12 +105,6 @@ def test_a_collator_of_other_settings_is_noticed(tiny_encoder, with_views, conve
         CCLLoss(tiny_encoder, CCLSettings(window=3))(
             features_of(tiny_encoder, conversations, window=3, directional=False)
         )
-
-
-def test_the_collator_is_directional_as_the_loss_is(tiny_encoder, with_views, conversations) -> None:
-    with_views(tiny_encoder, "ccl")
-    loss = CCLLoss(tiny_encoder, CCLSettings(window=3))(features_of(tiny_encoder, conversations, window=3))
-    assert torch.isfinite(loss)
 
 
 def test_views_of_the_other_loss_are_noticed(tiny_encoder, with_views) -> None:

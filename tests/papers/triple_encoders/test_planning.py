@@ -26,15 +26,6 @@ def literal_triple(before1: np.ndarray, candidate: np.ndarray, goal: np.ndarray)
     return len(before1) * cosine(candidate, goal) + pairs
 
 
-@pytest.mark.parametrize("n", [1, 4])
-def test_scores_are_those_of_the_formula(n: int) -> None:
-    generator = np.random.default_rng(n)
-    before1, candidates, goal = (generator.normal(size=shape) for shape in ((n, 6), (5, 6), 6))
-    expected = [literal_triple(before1, candidate, goal) for candidate in candidates]
-    np.testing.assert_allclose(triple_plan_scores(before1, candidates, goal), expected, rtol=1e-12)
-    np.testing.assert_allclose(bi_plan_scores(candidates, goal), [cosine(one, goal) for one in candidates], rtol=1e-12)
-
-
 def test_scores_of_many_contexts_at_once() -> None:
     generator = np.random.default_rng(0)
     before1, candidates, goals = (generator.normal(size=shape) for shape in ((3, 4, 6), (3, 5, 6), (3, 6)))

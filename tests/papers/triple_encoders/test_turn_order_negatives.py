@@ -48,6 +48,24 @@ def test_large_batches_take_a_random_part_that_is_right_on_average(
     assert vectors.mean().item() == pytest.approx(expected.item(), rel=0.05)
 
 
+@pytest.mark.parametrize("views", ["ccl", pytest.param("c3l", marks=pytest.mark.slow)])
+def test_drawn_negatives_are_all_of_them_on_average(tiny_encoder, with_views, conversations, views) -> None:
+    with_views(tiny_encoder, views)
+    loss, settings = LOSSES[views]
+    features = batch(tiny_encoder, conversations, directional=views == "ccl")
+    torch.manual_seed(0)
+
+    def losses(negatives: object) -> torch.Tensor:
+        one = loss(tiny_encoder, settings(window=4, negatives=negatives))
+        return torch.stack([one.compute_loss_from_embeddings(embeddings, windows) for _ in range(300)])
+
+    with torch.no_grad():
+        embeddings, windows = embed(tiny_encoder, features), Windows.of(4, features)
+        drawn, every = losses(1), losses("batch")
+    assert drawn.std() > 3 * every.std()
+    torch.testing.assert_close(drawn.mean(), every.mean(), rtol=0, atol=float(4 * drawn.std() / 300**0.5))
+
+
 def test_ordinary_batches_take_all_turns_and_no_randomness(tiny_encoder, with_views, conversations) -> None:
     with_views(tiny_encoder, "c3l")
     windows = Windows.of(4, batch(tiny_encoder, conversations))

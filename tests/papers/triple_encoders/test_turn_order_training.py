@@ -6,13 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 from datasets import Dataset
-from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 
 import turnlens
-from closeness import assert_same_vectors
-from turnlens.papers.adaptation import Adaptation
-from turnlens.papers.triple_encoders.collator import TurnOrderCollator
 from turnlens.papers.triple_encoders.recipe import C3L, CCL
 from turnlens.papers.triple_encoders.views import TOKENS, Views, token_rows, views_of
 from turnlens.training.encoder_modes import learning_rows
@@ -92,34 +88,6 @@ def test_c3l_is_ccl_and_then_c3l(corpus, tiny_encoder_path, tmp_path) -> None:
     scratch = train(corpus, method=C3L(**settings, ccl_first=False), encoder=tiny_encoder_path)
     assert all(torch.equal(a, b) for a, b in zip(weights(both).values(), weights(after).values()))
     assert not all(torch.equal(a, b) for a, b in zip(weights(both).values(), weights(scratch).values()))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("batches", [3, 7])
-def test_a_resumed_run_gives_the_weights_of_an_uninterrupted_one(
-    corpus, tiny_encoder_path, tmp_path, monkeypatch, batches
-) -> None:
-    recipe = C3L(**SHORT, adaptation=Adaptation(max_steps=2, batch_size=8))
-    whole = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "whole")
-    seen, collate = [], TurnOrderCollator.__call__
-
-    def cut(self, rows):
-        seen.append(rows)
-        if len(seen) == batches:  # in the first stage, or in the second
-            raise RuntimeError("power cut")
-        return collate(self, rows)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(TurnOrderCollator, "__call__", cut)
-        with pytest.raises(RuntimeError, match="power cut"):
-            train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "cut")
-    resumed = train(corpus, method=recipe, encoder=tiny_encoder_path, output=tmp_path / "cut", resume=True)
-    assert all(torch.equal(a, b) for a, b in zip(weights(whole).values(), weights(resumed).values()))
-    stock = SentenceTransformer(str(tmp_path / "cut"), device="cpu")
-    assert_same_vectors(*(one.encode(["hello"], prompt_name="after") for one in (stock, resumed)))
-    assert len(words(stock)) == len(
-        load_file(tmp_path / "cut" / "model.safetensors")["embeddings.word_embeddings.weight"]
-    )
 
 
 def test_stories_have_no_speakers(corpus, tiny_encoder_path) -> None:
