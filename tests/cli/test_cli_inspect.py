@@ -1,5 +1,3 @@
-"""The first minute with one's own export."""
-
 import io
 import json
 import shlex

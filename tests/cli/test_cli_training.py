@@ -1,5 +1,3 @@
-"""Training from the command line, with a validation set and without."""
-
 import json
 import re
 from pathlib import Path

@@ -1,8 +1,5 @@
-"""Reading conversations: ids, labels, files and the cache."""
-
 import contextlib
 import gzip
-import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -57,13 +54,6 @@ def test_simultaneous_readers_read_a_file_once(tmp_path: Path, monkeypatch: pyte
         assert len(others) == 1 and len(others[0].result()) == 1
 
 
-def test_message_labels_are_kept(tmp_path: Path) -> None:
-    row = chat("book a table", "where?")
-    row["messages"][0]["intent"] = "reserve"
-    messages = read_conversations(write_jsonl(tmp_path / "chat.jsonl", [row]))[0]["messages"]
-    assert [message["intent"] for message in messages] == ["reserve", None]
-
-
 def test_late_labels_fill_the_whole_column(tmp_path: Path) -> None:
     rows = [chat("hello", "hi", id=str(i), topic=None) for i in range(2500)]
     rows[1200]["topic"] = "late"
@@ -89,21 +79,6 @@ def test_empty_lists_are_lists_of_text(tmp_path: Path) -> None:
 def test_null_in_a_list_of_texts_is_left_out(tmp_path: Path) -> None:
     rows = [chat("a", domains=["bank", None]), chat("a", domains=[None]), chat("a", domains=["taxi"])]
     assert read_conversations(write_jsonl(tmp_path / "chat.jsonl", rows))["domains"][:] == [["bank"], [], ["taxi"]]
-
-
-def test_nested_labels_become_json_text(tmp_path: Path) -> None:
-    row = chat("hello", meta={"lang": "fr", "né": 1})
-    meta = read_conversations(write_jsonl(tmp_path / "chat.jsonl", [row]))[0]["meta"]
-    assert json.loads(meta) == {"lang": "fr", "né": 1}
-
-
-@pytest.mark.parametrize("ending", [".jsonl", ".json"])
-def test_gzip_and_byte_order_mark(tmp_path: Path, ending: str) -> None:
-    path = tmp_path / f"chat{ending}.gz"
-    path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + json.dumps(chat("héllo 你好")).encode()))
-    conversations = read_conversations(path)
-    assert conversations[0]["messages"][0]["content"] == "héllo 你好"
-    assert conversations[0]["id"] == "chat-1"
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -164,11 +139,3 @@ def test_failed_reading_leaves_nothing_in_the_cache(tmp_path: Path, own_cache: P
     with pytest.raises(ConversationError):
         read_conversations(path)
     assert not any(path.is_dir() for path in (own_cache / "turnlens").iterdir())
-
-
-def test_tool_calls_may_have_no_text(tmp_path: Path) -> None:
-    call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "search"}}]}
-    row = {"messages": [{"role": "user", "content": "find it"}, call, {"role": "tool", "content": "found"}]}
-    messages = read_conversations(write_jsonl(tmp_path / "chat.jsonl", [row]))[0]["messages"]
-    assert [message["content"] for message in messages] == ["find it", "", ""]
-    assert "found" in messages[2]["tool_results"]

@@ -1,5 +1,3 @@
-"""Converting any format to chat JSONL."""
-
 import gzip
 import json
 import logging

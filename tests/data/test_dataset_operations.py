@@ -1,5 +1,3 @@
-"""Cleaning and splitting data sets of conversations."""
-
 from pathlib import Path
 
 import datasets

@@ -1,5 +1,3 @@
-"""Distinct utterances and which labels they keep."""
-
 import pytest
 from datasets import Dataset
 

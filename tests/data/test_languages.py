@@ -1,5 +1,3 @@
-"""Words and languages of texts."""
-
 import pytest
 
 from turnlens.data.languages import advice, language_of, languages_of, shares, tokenize

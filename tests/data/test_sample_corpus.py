@@ -24,10 +24,6 @@ def requests(rows: list[dict]) -> dict[str, str]:
     return {m["content"]: m["intent"] for row in rows for m in row["messages"] if m["intent"]}
 
 
-def test_same_arguments_same_conversations() -> None:
-    assert sample_conversations(20, seed=3).to_list() == sample_conversations(20, seed=3).to_list()
-
-
 def test_corpus_is_the_same_in_every_release() -> None:
     """Names of the project, hash seeds and versions of Python change nothing."""
     texts = json.dumps(sample_conversations(20).to_list()).encode()

@@ -26,7 +26,6 @@ from closeness import assert_same_vectors
 from turnlens.cli.main import app
 from turnlens.encoders.onnx_encoder import OnnxEncoder
 from turnlens.encoders.reply_head import ReplyHead
-from turnlens.encoders.weight_check import DamagedEncoder
 from turnlens.errors import TokenizerError
 
 Damage = Callable[[Path], object]
@@ -201,14 +200,6 @@ def test_commands_refuse_each_damaged_model(saved_by_turnlens: Path, chats: Path
         assert result.exit_code == 1 and not output.exists(), name
         assert "".join(told.split()) in "".join(result.output.split()), name  # lines are wrapped
         assert "Traceback" not in result.output, name
-
-
-def test_damaged_models_are_refused_without_torch(saved_by_turnlens: Path, tmp_path: Path) -> None:
-    assert OnnxEncoder.load(saved_by_turnlens, "model").reply_head is not None
-    for name, folder, told in copies(saved_by_turnlens, tmp_path / "model"):
-        with pytest.raises(DamagedEncoder, match="cannot load the encoder") as error:
-            OnnxEncoder.load(folder, "model")
-        assert told in str(error.value), name
 
 
 def test_changed_files_are_refused_by_their_checksums(saved_by_turnlens: Path, tmp_path: Path) -> None:

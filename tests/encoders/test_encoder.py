@@ -35,27 +35,18 @@ def pretend_installed(monkeypatch, weights: Path) -> None:
     monkeypatch.setattr(importlib.metadata, "files", lambda name: [FakeFile(weights)])
 
 
-def test_a_path_is_loaded(tiny_encoder_path) -> None:
-    assert load_encoder(tiny_encoder_path).get_embedding_dimension() == 32
-
-
-def test_a_path_with_nothing_there_is_named(tmp_path) -> None:
-    with pytest.raises(FileNotFoundError, match="expected the folder of a saved encoder"):
-        load_encoder(tmp_path / "nothing")
-
-
-def test_a_file_is_not_an_encoder(tmp_path) -> None:
+@pytest.mark.parametrize(
+    ("name", "error", "told"),
+    [
+        ("nothing", FileNotFoundError, "expected the folder of a saved encoder"),
+        ("weights.bin", FileNotFoundError, "expected the folder of a saved encoder"),
+        (".", ValueError, r"cannot load the encoder.*\n.*Give the folder of a saved encoder"),
+    ],
+)
+def test_a_path_without_an_encoder_says_what_to_do(tmp_path, name: str, error: type[Exception], told: str) -> None:
     (tmp_path / "weights.bin").write_text("")
-    with pytest.raises(FileNotFoundError, match="expected the folder of a saved encoder"):
-        load_encoder(tmp_path / "weights.bin")
-
-
-def test_a_folder_without_an_encoder_says_what_to_do(tmp_path) -> None:
-    with pytest.raises(ValueError, match=r"cannot load the encoder.*\n.*Give the folder of a saved encoder"):
-        load_encoder(tmp_path)
-
-
-def test_an_unknown_name_says_what_to_do() -> None:
+    with pytest.raises(error, match=told):
+        load_encoder(tmp_path / name)
     with pytest.raises(ValueError, match=r"'nobody/nothing': it is not a folder[\s\S]*connect to the Hugging Face Hub"):
         load_encoder("nobody/nothing")
 

@@ -48,11 +48,6 @@ def test_what_is_said_around_as_the_formula_says() -> None:
         add_surroundings(vectors, [9])
 
 
-def test_what_comes_later_changes_nothing() -> None:
-    vectors = np.random.default_rng(0).normal(size=(6, 4))
-    assert_same_vectors(add_history(vectors, [6])[:4], add_history(vectors[:4], [4]))
-
-
 def test_nothing_at_all() -> None:
     assert add_history(np.zeros((0, 4)), []).shape == (0, 4)
     assert not add_history(np.zeros((2, 4)), [2]).any()

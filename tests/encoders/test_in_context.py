@@ -1,5 +1,3 @@
-"""Messages and texts in the context of their conversation."""
-
 import numpy as np
 import pytest
 import torch
@@ -8,7 +6,7 @@ from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
 from closeness import assert_same_vectors
 from turnlens.encoders.conversation_encoder import ConversationEncoder
-from turnlens.encoders.in_context import _nearest, encode_contexts, joined_context, sums_in_context
+from turnlens.encoders.in_context import encode_contexts, joined_context, sums_in_context
 from turnlens.encoders.rendering import make_conversational
 
 
@@ -47,11 +45,6 @@ def test_what_is_said_around_it_counts(tiny_encoder: SentenceTransformer) -> Non
     vectors = tiny_encoder.encode_messages(talks, context="conversation")[1::2]
     assert not np.allclose(vectors[0], vectors[1], atol=1e-3)
     assert_same_vectors(vectors[1], vectors[2])
-
-
-def test_the_nearest_turn_of_tokens_that_have_none() -> None:
-    turns = [[-1, 3, 3, 4, -1, -1], [5, -1, 7, -1, -1, -1], [-1, -1, -1, -1, -1, -1]]
-    assert [_nearest(turn) for turn in turns] == [[3, 3, 3, 4, 4, 4], [5, 5, 7, 7, 7, 7], [0] * 6]
 
 
 def test_nothing_said(tiny_encoder: SentenceTransformer) -> None:

@@ -1,5 +1,3 @@
-"""Vectors of whole conversations, from their tokens and from their messages."""
-
 import numpy as np
 import pytest
 import torch

@@ -1,5 +1,3 @@
-"""Replies by a plain encoder, and by one with a reply head."""
-
 import numpy as np
 import pytest
 import torch

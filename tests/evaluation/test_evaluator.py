@@ -1,5 +1,3 @@
-"""Tasks as evaluators of sentence-transformers: in its own trainer, and their figures."""
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

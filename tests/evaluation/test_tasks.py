@@ -1,5 +1,3 @@
-"""Tasks by name, on files, folders and data sets."""
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,3 @@
-"""Exports that come as zip files."""
-
 import json
 import zipfile
 from pathlib import Path

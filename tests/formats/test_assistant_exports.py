@@ -1,5 +1,3 @@
-"""The data exports of ChatGPT and Claude."""
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,3 @@
-"""Chats and sessions that assistants keep, and the released logs of some."""
-
 from pathlib import Path
 
 import pyarrow as pa

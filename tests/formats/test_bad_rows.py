@@ -1,5 +1,3 @@
-"""Bad rows and damaged files, stopped at or skipped."""
-
 import gzip
 import json
 import logging

@@ -1,5 +1,3 @@
-"""Requests to language models with their responses."""
-
 import json
 from pathlib import Path
 from typing import Any
@@ -90,6 +88,7 @@ _REPLAYS: dict[str, tuple[list[list[dict[str, Any]]], str]] = {
         "Where? 1 2 There.",
     ),
     "tools left out": ([[_ASK, *_STEPS[:2], _DONE], [_ASK, _DONE, _ASK, _DONE]], "Where? 1 There. Where? There."),
+    "texts left out": ([turns(*"ab"), turns(*"abcd"), turns(*"cdef")], "a b c d e f"),
     "asked again until it is there": (
         [[_ASK, _asks(1)], [_ASK, *_STEPS[:2], _asks(1)], [_ASK, _asks(1), _result(1, "yes"), _DONE]],
         "Where? 1 1 There.",
@@ -122,18 +121,7 @@ ANSWERS: dict[str, Any] = {
     "chat": {"choices": [{"message": {"role": "assistant", "content": "Yes"}}]},
     "responses": {"output": [{"type": "message", "role": "assistant", "content": [OUTPUT]}]},
     "anthropic": {"role": "assistant", "content": [{"type": "text", "text": "Yes"}]},
-    "stream": [{"choices": [{"delta": {"content": text}}]} for text in ("Y", "es")],
-    "anthropic stream": [
-        {"type": "content_block_delta", "delta": {"type": "text_delta", "text": t}} for t in ("Y", "es")
-    ],
 }
-
-
-def test_responses_of_every_kind(tmp_path: Path) -> None:
-    for kind, response in ANSWERS.items():
-        asked = {"input": "Here?"} if kind == "responses" else {"messages": turns("Here?")}
-        record = {"request": {"model": "m", **asked}, "response": response}
-        assert _said(tmp_path, record, record) == [[("user", "Here?"), ("assistant", "Yes")]] * 2, kind
 
 
 @pytest.mark.parametrize("kind", LOGS)
@@ -177,15 +165,6 @@ def test_logs_without_models_are_detected_by_both_bodies(tmp_path: Path) -> None
         assert _said(tmp_path, record) == [[("user", HELLO), ("assistant", SALAM)]]
 
 
-def test_tools_are_apart_from_what_is_said(tmp_path: Path) -> None:
-    call = {"id": "t", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    history = [*turns("Here?"), {"role": "assistant", "content": None, "tool_calls": [call]}]
-    history.append({"role": "tool", "tool_call_id": "t", "content": "a cake"})
-    record = {"request": {"model": "m", "messages": history}, "response": ANSWERS["chat"]}
-    (said,) = _said(tmp_path, record)
-    assert said == [("user", "Here?"), ("assistant", ""), ("tool", ""), ("assistant", "Yes")]
-
-
 def test_tools_that_failed_are_errors_of_the_conversation(tmp_path: Path) -> None:
     def asks(name: str) -> dict[str, Any]:
         call = {"id": name, "type": "function", "function": {"name": "look", "arguments": "{}"}}
@@ -207,16 +186,6 @@ def test_tools_that_failed_are_errors_of_the_conversation(tmp_path: Path) -> Non
     record = {"request": {"model": "m", "messages": messages}, "response": ANSWERS["anthropic"]}
     (row,) = read(write(tmp_path / "anthropic.jsonl", lines(record)))
     assert (row["errors"], row["error"]) == (1, "no such place")
-
-
-def test_histories_without_their_beginning_count_once(tmp_path: Path) -> None:
-    histories = (turns("a"), turns("a", "Yes", "b"), turns("b", "Yes", "c"))
-    records = [
-        {"session_id": "s", "request": {"model": "m", "messages": history}, "response": ANSWERS["chat"]}
-        for history in histories
-    ]
-    (said,) = _said(tmp_path, *records)
-    assert [text for _, text in said] == ["a", "Yes", "b", "Yes", "c", "Yes"]
 
 
 def _read_stream(path: Path, chunks: list[Any], **labels: Any) -> dict[str, Any]:
@@ -304,19 +273,6 @@ def test_streams_of_anthropic_are_put_together(tmp_path: Path) -> None:
     assert said == {"role": "assistant", "content": "Yes", "thinking": "Hm.", "tool_calls": said["tool_calls"]}
     assert json.loads(said["tool_calls"]) == [{"id": "t", "name": "look", "input": {"a": 1}}]
     assert (row["input_tokens"], row["output_tokens"]) == (5, 7)
-
-
-def test_streamed_tool_calls_are_recognised_in_later_histories(tmp_path: Path) -> None:
-    call = {"id": "t", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    chunk = {"choices": [{"delta": {"tool_calls": [{"index": 0, **call}]}}]}
-    history = [*turns("Here?"), {"role": "assistant", "content": None, "tool_calls": [call]}]
-    history.append({"role": "tool", "tool_call_id": "t", "content": "a cake"})
-    records = [
-        {"session_id": "s", "request": {"model": "m", "messages": turns("Here?")}, "response": [chunk]},
-        {"session_id": "s", "request": {"model": "m", "messages": history}, "response": ANSWERS["chat"]},
-    ]
-    (said,) = _said(tmp_path, *records)
-    assert said == [("user", "Here?"), ("assistant", ""), ("tool", ""), ("assistant", "Yes")]
 
 
 def test_tool_calls_that_were_cut_off_are_kept(tmp_path: Path) -> None:

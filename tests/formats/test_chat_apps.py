@@ -1,5 +1,3 @@
-"""Chats of Discord and Telegram."""
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-"""Chat rows and ShareGPT, as JSONL, JSON, Parquet and text."""
-
 import csv
 import json
 from collections.abc import Callable
@@ -35,22 +33,6 @@ def test_sharegpt(tmp_path: Path) -> None:
     assert in_array == in_lines == in_parquet
     told, untold = {"id": "s1", "messages": expected, "system": "be kind"}, {"id": "s2", "messages": expected[:2]}
     assert in_array == [told, untold]
-
-
-def test_content_in_text_parts_is_joined(tmp_path: Path) -> None:
-    parts = [{"type": "text", "text": "good "}, {"type": "text", "text": "day"}]
-    row = {"messages": [{"role": "user", "content": parts}]}
-    assert read(write(tmp_path / "c.jsonl", json.dumps(row)))[0]["messages"] == turns("good day")
-
-
-def test_values_may_be_longer_than_a_chunk(tmp_path: Path) -> None:
-    rows = [{"id": str(i), "messages": turns("word " * 150_000)} for i in range(4)]
-    path = write(tmp_path / "c.json", json.dumps(rows, indent=1))
-    assert [row["id"] for row in read(path)] == ["0", "1", "2", "3"]
-    one = write(tmp_path / "one.json", json.dumps(rows[0], indent=1))
-    several = write(tmp_path / "several.json", "\n".join(json.dumps(row) for row in rows[:2]) + "\n")
-    assert len(read(one)) == 1
-    assert len(read(several)) == 2
 
 
 def test_chat_lines_in_a_text_file_are_detected(tmp_path: Path) -> None:

@@ -1,5 +1,3 @@
-"""Suggestions for files of unknown layout."""
-
 import csv
 import json
 import re

@@ -1,5 +1,3 @@
-"""One long chat, split by its times."""
-
 from pathlib import Path
 from typing import Any
 

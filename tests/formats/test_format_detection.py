@@ -1,5 +1,3 @@
-"""Detecting the format of a file, and what is said where its layout is another."""
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,3 @@
-"""Intercom conversations and Zendesk tickets."""
-
 from pathlib import Path
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""JSON that is read one value at a time, whatever the size of its chunks."""
-
 import io
 import json
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Mailboxes."""
-
 from itertools import product
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""Tables and records whose columns the user names."""
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,3 @@
-"""Prompts and completions, instructions and outputs, questions and answers."""
-
 from pathlib import Path
 from typing import Any
 

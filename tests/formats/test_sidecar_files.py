@@ -1,5 +1,3 @@
-"""Files beside conversations in folders."""
-
 import json
 import logging
 from pathlib import Path

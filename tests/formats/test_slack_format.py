@@ -1,5 +1,3 @@
-"""Slack exports."""
-
 import os
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""Traces of an assistant."""
-
 import csv
 import json
 from pathlib import Path

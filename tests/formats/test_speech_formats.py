@@ -1,5 +1,3 @@
-"""Transcribed speech: Whisper, subtitles, and transcripts."""
-
 from pathlib import Path
 from typing import Any
 

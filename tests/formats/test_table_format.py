@@ -1,5 +1,3 @@
-"""Tables with one message a row."""
-
 import csv
 import gzip
 import json

@@ -1,5 +1,3 @@
-"""Text in other encodings than UTF-8."""
-
 import gzip
 import json
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""WhatsApp chats of several regions."""
-
 import logging
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""Excel workbooks."""
-
 import gzip
 import zipfile
 from collections.abc import Iterable

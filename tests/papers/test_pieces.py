@@ -1,5 +1,3 @@
-"""Windows and samples as the rows of a data set."""
-
 from datasets import Dataset
 
 from turnlens.papers.pieces import PieceCollator, cut_samples, cut_windows

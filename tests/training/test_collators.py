@@ -1,5 +1,3 @@
-import pytest
-
 from turnlens.papers.in_batch import JoinedContextCollator
 from turnlens.training.collators import TextCollator
 
@@ -54,8 +52,3 @@ def test_long_joined_contexts_keep_the_newest_words(tiny_encoder) -> None:
         for name in ("turn", "context")
     )
     assert turn.startswith("[CLS] is is [SEP]") and context == "[CLS] a a [SEP] to my card [SEP]"
-
-
-def test_a_useless_max_length_is_refused(tiny_encoder) -> None:
-    with pytest.raises(ValueError, match="max_length"):
-        TextCollator(tiny_encoder, max_length=2)

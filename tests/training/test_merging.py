@@ -1,5 +1,3 @@
-"""Merging models that were trained from the same encoder."""
-
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer

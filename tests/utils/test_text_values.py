@@ -1,5 +1,3 @@
-"""Values written as text."""
-
 import json
 import math
 import re

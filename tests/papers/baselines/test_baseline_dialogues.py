@@ -1,5 +1,3 @@
-"""Whole dialogues from what embeds utterances."""
-
 import numpy as np
 import pytest
 from datasets import Dataset

@@ -1,5 +1,3 @@
-"""Baselines by name."""
-
 from pathlib import Path
 
 import numpy as np

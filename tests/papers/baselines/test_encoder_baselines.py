@@ -1,5 +1,3 @@
-"""Pooling, adaptation, whitening and the flow on top of an encoder."""
-
 from typing import Any, Self
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""The baselines without a transformer: word vectors, Doc2Vec, LDA, TF-IDF, BM25."""
-
 import gzip
 import pickle
 from functools import partial

@@ -1,5 +1,3 @@
-"""D-STS: the released format and Spearman's correlation of cosines."""
-
 from pathlib import Path
 
 import numpy as np

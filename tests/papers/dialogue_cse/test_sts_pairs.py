@@ -1,5 +1,3 @@
-"""Proposals of pairs for annotation."""
-
 from collections import Counter
 from pathlib import Path
 

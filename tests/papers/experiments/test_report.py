@@ -1,5 +1,3 @@
-"""The report of small handwritten results."""
-
 from pathlib import Path
 from typing import Any
 

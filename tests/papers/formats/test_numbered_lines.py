@@ -1,5 +1,3 @@
-"""Numbered lines: PersonaChat, ConvAI2 and the Children's Book Test."""
-
 import gzip
 from pathlib import Path
 

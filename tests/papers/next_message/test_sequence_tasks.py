@@ -1,5 +1,3 @@
-"""The tasks on sequences by name: in Python, on the command line, and drawn."""
-
 import json
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""Additivity: hand arithmetic, and the literal sums over random utterances and pairs."""
-
 from itertools import combinations
 
 import numpy as np

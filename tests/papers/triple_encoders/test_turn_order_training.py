@@ -1,5 +1,3 @@
-"""Training CCL and C3L from raw conversations to a saved model."""
-
 import json
 from pathlib import Path
 
