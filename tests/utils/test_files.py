@@ -229,6 +229,13 @@ def test_missing_files_are_named_with_the_expectation(tmp_path: Path) -> None:
         existing_file(tmp_path, "a recipe")
 
 
+def test_a_file_of_another_stamp_is_not_read(tmp_path: Path) -> None:
+    save_checked(tmp_path / "kept.safetensors", {"rows": np.arange(3)}, "of today")
+    assert load_checked(tmp_path / "kept.safetensors", "of today")["rows"].tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="computed from something else"):
+        load_checked(tmp_path / "kept.safetensors", "of yesterday")
+
+
 def test_every_changed_byte_of_a_file_shows(tmp_path: Path) -> None:
     file, facts = tmp_path / "groups.safetensors", {"name": "größe", "groups": {"1": [1.5, None]}}
     arrays = {"ids": np.arange(6, dtype=np.int64)[::2], "vectors": np.eye(3, dtype=np.float32).T, "none": np.zeros(0)}

@@ -192,28 +192,28 @@ def _embed(records: Sequence[Record], encoder: StoreEncoder, columns: _Columns) 
 
 
 class _Columns:
-    """Collects rows of the tables of a store, which arrive in any order, as the columns of a corpus, by its names."""
+    """Collects rows of the tables of a store, which arrive in any order, as the columns of a corpus."""
 
     def __init__(self, turns: Mapping[str, int], dim: int, folder: Path) -> None:
-        self.folder = folder
-        self.ids, self.turns = list(turns), np.asarray(list(turns.values()), np.uint32)
-        self.first = np.cumsum([0, *turns.values()])[:-1].astype(np.uint32)
+        self._folder, self._ids = folder, list(turns)
+        self._turns = np.asarray(list(turns.values()), np.uint32)
+        self._first = np.cumsum([0, *turns.values()])[:-1].astype(np.uint32)
         self._row_of = {id: row for row, id in enumerate(turns)}
-        self._message_of = dict(zip(turns, self.first.tolist()))
+        self._message_of = dict(zip(turns, self._first.tolist()))
         count = sum(turns.values())
         self._labels, self._message_labels = Labels(len(turns)), Labels(count)
-        self.texts: list[str] = [""] * count
+        self._texts: list[str] = [""] * count
         self._roles: dict[str, int] = {}
-        self.role = np.zeros(count, np.uint16)
-        self.time = np.full(count, np.nan)
-        self.tokens = np.zeros(count, np.int32)
-        self.vectors = mapped(folder / "messages.f32", count, dim)
-        self.conversation_vectors = mapped(folder / "conversations.f32", len(turns), dim)
+        self._role = np.zeros(count, np.uint16)
+        self._time = np.full(count, np.nan)
+        self._tokens = np.zeros(count, np.int32)
+        self._vectors = mapped(folder / "messages.f32", count, dim)
+        self._conversation_vectors = mapped(folder / "conversations.f32", len(turns), dim)
 
     def take_conversations(self, batch: pa.RecordBatch) -> None:
         """Put each conversation in its place."""
         rows = [self._row_of[id] for id in batch["conversation"].to_pylist()]
-        self.conversation_vectors[rows] = _vectors(batch)
+        self._conversation_vectors[rows] = _vectors(batch)
         for row, fields in zip(rows, batch["fields"].to_pylist()):
             self._labels.set(row, json.loads(fields))
 
@@ -221,29 +221,38 @@ class _Columns:
         """Put each message in the place that its conversation and turn give."""
         names, turns = batch["conversation"].to_pylist(), batch["turn"].to_pylist()
         rows = np.asarray([self._message_of[name] + turn for name, turn in zip(names, turns)])
-        self.vectors[rows] = _vectors(batch)
-        self.tokens[rows] = batch["tokens"].to_numpy()
-        self.role[rows] = [self._roles.setdefault(role, len(self._roles)) for role in batch["role"].to_pylist()]
-        self.time[rows] = _seconds(batch["time"])
+        self._vectors[rows] = _vectors(batch)
+        self._tokens[rows] = batch["tokens"].to_numpy()
+        self._role[rows] = [self._roles.setdefault(role, len(self._roles)) for role in batch["role"].to_pylist()]
+        self._time[rows] = _seconds(batch["time"])
         for row, text, fields in zip(rows.tolist(), batch["text"].to_pylist(), batch["fields"].to_pylist()):
-            self.texts[row] = text
+            self._texts[row] = text
             self._message_labels.set(row, json.loads(fields))
 
     def corpus(self, title: str, stamp: str, encoder: CorpusEncoder) -> Corpus:
         """Return the corpus, once all rows are there."""
-        first, turns = self.first, self.turns
+        first, turns = self._first, self._turns
         message_numbers, message_labels = self._message_labels.numbers(), self._message_labels.finished()
         for name in [name for name, values in message_numbers.items() if _count_messages(values, first)]:
             del message_numbers[name]
             message_labels.pop(name, None)
         return Corpus(
-            **{name: column for name, column in vars(self).items() if not name.startswith("_")},
             title=title,
             stamp=stamp,
+            folder=self._folder,
             encoder=encoder,
+            ids=self._ids,
+            first=first,
+            turns=turns,
+            texts=self._texts,
             conversation=np.repeat(np.arange(len(turns), dtype=np.uint32), turns),
             turn=(np.arange(turns.sum(), dtype=np.uint32) - np.repeat(first, turns)).astype(np.uint16),
             roles=list(self._roles),
+            role=self._role,
+            time=self._time,
+            tokens=self._tokens,
+            vectors=self._vectors,
+            conversation_vectors=self._conversation_vectors,
             message_labels=message_labels,
             conversation_labels=self._labels.finished(),
             numbers=self._numbers(message_numbers),
@@ -252,11 +261,11 @@ class _Columns:
 
     def _numbers(self, message_numbers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return numbers of conversations, means of the numbers of their messages, and their minutes."""
-        numbers = {name: means_of(values, self.first) for name, values in message_numbers.items()}
+        numbers = {name: means_of(values, self._first) for name, values in message_numbers.items()}
         numbers |= self._labels.numbers()
-        is_known = (self.tokens > 0) & ~np.isnan(self.time)
-        latest = np.maximum.reduceat(np.where(is_known, self.time, -np.inf), self.first)
-        earliest = np.minimum.reduceat(np.where(is_known, self.time, np.inf), self.first)
+        is_known = (self._tokens > 0) & ~np.isnan(self._time)
+        latest = np.maximum.reduceat(np.where(is_known, self._time, -np.inf), self._first)
+        earliest = np.minimum.reduceat(np.where(is_known, self._time, np.inf), self._first)
         with np.errstate(invalid="ignore"):
             minutes = (latest - earliest) / 60
         minutes = np.where(np.isfinite(minutes), minutes, np.nan)

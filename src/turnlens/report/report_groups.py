@@ -24,8 +24,6 @@ from turnlens.report.speakers import Speakers
 # by merging two others had such parts, and none of the others.
 _DIFFER = 0.6
 
-_STORED = ("name", "phrases", "parent", "new", "renamed", "aside")  # fields that a group in a store has, too
-
 
 def named_groups(
     corpus: Corpus, speakers: Speakers, groupings: Mapping[Kind, Grouping], naming: Naming | None
@@ -58,10 +56,17 @@ def _listed(model: GroupModel, members: Mapping[int, Members], total: int) -> Se
     listed = [
         Group(
             id=id,
+            name=group.name,
+            phrases=group.phrases,
+            parent=group.parent,
             level=0 if group.parent is None else 1,
+            size=members[id].size,
             share=members[id].size / total,
-            **vars(members[id]),
-            **{name: getattr(group, name) for name in _STORED},
+            central=members[id].central,
+            edge=members[id].edge,
+            new=group.new,
+            renamed=group.renamed,
+            aside=group.aside,
         )
         for id, group in model.groups.items()
         if id in members

@@ -43,16 +43,16 @@ class Analysis:
 def read_analysis(store: Path, stamp: str, ids: Sequence[str], models: GroupModels) -> Analysis | None:
     """Read the analysis of a store; ``None`` unless it is of exactly these conversations, settings and groups."""
     try:
-        facts = load_checked(store / FILE)
-        if facts["stamp"] != _stamp(store, stamp, ids) or models["message"].basis is None:
+        if models["message"].basis is None:
             return None
+        facts = load_checked(store / FILE, _stamp(store, stamp, ids))
         return Analysis(
             columns=facts["columns"],
             neighbours={kind: Neighbours(**own) for kind, own in facts["neighbours"].items()},
             groups={kind: [_group(group, models[kind]) for group in own] for kind, own in facts["groups"].items()},
             numbers=facts["numbers"],
         )
-    except (OSError, ValueError, KeyError, TypeError):  # missing or damaged
+    except (OSError, ValueError, KeyError, TypeError):  # missing, of something else, or damaged
         return None
 
 
@@ -62,7 +62,7 @@ def write_analysis(store: Path, stamp: str, ids: Sequence[str], analysis: Analys
         kind: [{name: value for name, value in vars(group).items() if name not in _OF_MODEL} for group in own]
         for kind, own in analysis.groups.items()
     }
-    save_checked(store / FILE, {"stamp": _stamp(store, stamp, ids), **vars(analysis), "groups": groups})
+    save_checked(store / FILE, {**vars(analysis), "groups": groups}, _stamp(store, stamp, ids))
 
 
 def _stamp(store: Path, stamp: str, ids: Sequence[str]) -> str:
