@@ -201,7 +201,7 @@ class _Columns:
         self._row_of = {id: row for row, id in enumerate(turns)}
         self._message_of = dict(zip(turns, self._first.tolist()))
         count = sum(turns.values())
-        self._labels, self._message_labels = Labels(len(turns)), Labels(count)
+        self._labels, self._message_labels = Labels(len(turns)), Labels(count, self._first)
         self._texts: list[str] = [""] * count
         self._roles: dict[str, int] = {}
         self._role = np.zeros(count, np.uint16)
@@ -232,10 +232,7 @@ class _Columns:
     def corpus(self, title: str, stamp: str, encoder: CorpusEncoder) -> Corpus:
         """Return the corpus, once all rows are there."""
         first, turns = self._first, self._turns
-        message_numbers, message_labels = self._message_labels.numbers(), self._message_labels.finished()
-        for name in [name for name, values in message_numbers.items() if _count_messages(values, first)]:
-            del message_numbers[name]
-            message_labels.pop(name, None)
+        message_numbers = self._message_labels.numbers()
         return Corpus(
             title=title,
             stamp=stamp,
@@ -253,7 +250,7 @@ class _Columns:
             tokens=self._tokens,
             vectors=self._vectors,
             conversation_vectors=self._conversation_vectors,
-            message_labels=message_labels,
+            message_labels=self._message_labels.finished(),
             conversation_labels=self._labels.finished(),
             numbers=self._numbers(message_numbers),
             message_numbers=message_numbers,
@@ -270,12 +267,6 @@ class _Columns:
             minutes = (latest - earliest) / 60
         minutes = np.where(np.isfinite(minutes), minutes, np.nan)
         return numbers | ({DURATION: minutes} if (minutes > 0).any() else {})
-
-
-def _count_messages(values: np.ndarray, first: np.ndarray) -> bool:
-    """Return whether values (n,) count messages: they begin alike in each conversation, and rise by whole numbers."""
-    steps = np.delete(np.diff(values), first[1:] - 1)
-    return bool(len(steps) and (steps >= 1).all() and (steps % 1 == 0).all() and np.ptp(values[first]) == 0)
 
 
 def means_of(values: np.ndarray, first: np.ndarray) -> np.ndarray:

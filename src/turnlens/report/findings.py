@@ -20,12 +20,11 @@ from turnlens.encoders.folders import DEFAULT_ENCODER
 from turnlens.report.corpus import DURATION
 from turnlens.report.measures import NumberKind, Typical, members, number_kind, plain_number, typical
 from turnlens.report.report import Report
-from turnlens.report.trends import Z_95, Period, usual_period
+from turnlens.report.trends import FEW, Z_95, Period, usual_period
 from turnlens.report.unhappiness import UNHAPPY
 
 Finding = tuple[str | int, ...]  # a sentence in pieces; a number is the id of a group, for its name
 _MOST = 5
-_FEW = 10  # conversations, or values of a number: fewer are in no sentence and have no mark
 _POINTS = 0.02  # of growth, as a share of all conversations
 _DEVIATIONS = 0.25  # by which a mean or a share is unlike that of all
 _TIMES = 1.5  # as long as all
@@ -57,7 +56,7 @@ def findings(report: Report, requests: Sequence[Mapping[str, Any]], period: Peri
         requests: The rows of `summary_table` that are requests.
         period: The times that their growth compares.
     """
-    many = [row for row in requests if row["conversations"] >= _FEW]
+    many = [row for row in requests if row["conversations"] >= FEW]
     if not many:
         return []
     period = period or usual_period(report.conversations["time"])
@@ -76,7 +75,7 @@ def widening(requests: int) -> float:
 
 def number_mark(own: Typical, usual: float) -> int:
     """Return 1 or -1 for a number whose interval is above or below the usual one, else 0."""
-    return 0 if own.known < _FEW else int(own.low > usual) - int(own.high < usual)
+    return 0 if own.known < FEW else int(own.low > usual) - int(own.high < usual)
 
 
 def growth_mark(row: Mapping[str, Any], wider: float | None) -> int:

@@ -45,10 +45,15 @@ class Label:
 
 
 class Labels:
-    """Collects the labels of a given number of rows. Labels with too many values are left out."""
+    """Collects the labels of a given number of rows. Labels with too many values are left out.
 
-    def __init__(self, rows: int) -> None:
-        self._rows = rows
+    Args:
+        rows: The number of rows.
+        first: For messages, the first row of each conversation: a number that counts from there measures nothing.
+    """
+
+    def __init__(self, rows: int, first: np.ndarray | None = None) -> None:
+        self._rows, self._first = rows, first
         self._codes: dict[str, np.ndarray] = {}
         self._values: dict[str, dict[str, int]] = {}
         self._numbers: dict[str, np.ndarray | None] = {}
@@ -81,7 +86,12 @@ class Labels:
     def numbers(self) -> dict[str, np.ndarray]:
         """The labels that measure something, by their names: a number for each row, NaN where there is none (rows,)."""
         known = {name: values for name, values in sorted(self._numbers.items()) if values is not None}
-        return {name: values for name, values in known.items() if _measures(name, values, self._parts[name])}
+        return {
+            name: values
+            for name, values in known.items()
+            if _measures(name, values, self._parts[name])
+            and not (self._first is not None and _count(values, self._first))
+        }
 
 
 def _measures(name: str, values: np.ndarray, parts: int) -> bool:
@@ -92,6 +102,12 @@ def _measures(name: str, values: np.ndarray, parts: int) -> bool:
     least = 1 if name == "errors" else 2  # that nothing failed is a result
     are_numbered = different == len(known) >= _IDENTIFIERS and bool((known == np.round(known)).all())
     return different >= least and (not are_numbered or name in SUMMED)  # those are what logs of assistants measure
+
+
+def _count(values: np.ndarray, first: np.ndarray) -> bool:
+    """Return whether values (n,) count rows: they begin alike in each conversation, and rise by whole numbers."""
+    steps = np.delete(np.diff(values), first[1:] - 1)
+    return bool(len(steps) and (steps >= 1).all() and (steps % 1 == 0).all() and np.ptp(values[first]) == 0)
 
 
 def _number(value: Any) -> tuple[float | None, int]:

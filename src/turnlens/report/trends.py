@@ -18,7 +18,7 @@ DAYS: dict[Period, int] = {"day": 1, "week": 7, "month": 30}
 _DAY = 86_400.0
 _LONGEST: dict[Period, float] = {"day": 14, "week": 60}  # days of data, up to which a period is compared
 _STRAY = 0.01  # of the conversations at each end of the time: they decide neither its span nor where it ends
-_FEW = 10  # conversations in the last period, and before it, tell nothing yet
+FEW = 10  # conversations of a period, or values of a number, tell nothing yet; numbers.js says the same
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Trend:
         ``None`` where there are too few conversations of any kind in either.
         """
         recent, earlier = int(self.recent.sum()), int(self.earlier.sum())
-        if min(recent, earlier) < _FEW:
+        if min(recent, earlier) < FEW:
             return None
         after, before = self.counts(members)
         share, low, high = wilson(after / recent, recent)

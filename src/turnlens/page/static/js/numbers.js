@@ -4,7 +4,7 @@
 turnlens.numbers = (() => {
   const Z = 1.959963984540054;
   const FEW = 5, // values, of which a mean says little
-    FEW_TO_MARK = 10; // that surely differ from all, as in report/findings.py
+    FEW_TO_COMPARE = 10; // values of a number, or conversations of a period, as in report/trends.py
   const integers = new Intl.NumberFormat("en");
 
   /** Wilson's interval of a share of `count` among `total`. */
@@ -146,7 +146,7 @@ turnlens.numbers = (() => {
 
   /** Returns -1 or 1 if a number is surely lower or higher than that of everything shown, else 0. */
   function compared({count, interval: [low, high]}, all) {
-    return count < FEW_TO_MARK || turnlens.report.summary.notice ? 0 : Number(low > all.value) - Number(high < all.value);
+    return count < FEW_TO_COMPARE || turnlens.report.summary.notice ? 0 : Number(low > all.value) - Number(high < all.value);
   }
 
   /** Labels that conversations can be split by: `{name, values, codes}`; of messages, as of the first that has one. */
@@ -170,5 +170,5 @@ turnlens.numbers = (() => {
     return first;
   }
 
-  return {FEW, passing, tally, wilson, newcombe, mark, distanceFromZero, integer, percent, percentWithin, plural, day, minute, measured, measureNames, kindOf, statistic, spread, typical, compared, categories};
+  return {FEW, FEW_TO_COMPARE, passing, tally, wilson, newcombe, mark, distanceFromZero, integer, percent, percentWithin, plural, day, minute, measured, measureNames, kindOf, statistic, spread, typical, compared, categories};
 })();

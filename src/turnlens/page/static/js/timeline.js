@@ -3,8 +3,7 @@
 
 turnlens.timeline = (() => {
   const DAY = 86400,
-    STRAY = 0.01, // of the conversations, at each end of the time: they decide neither its span nor where it ends
-    FEW = 10; // conversations in a period tell nothing yet
+    STRAY = 0.01; // of the conversations, at each end of the time: they decide neither its span nor where it ends
   const PERIODS = [
     // name, in words, the longest span in days that it suits, days
     ["day", "the last day", 14, 1],
@@ -118,7 +117,7 @@ turnlens.timeline = (() => {
     }
     const [before, beforeTotal] = counts.before,
       [after, afterTotal] = counts.after;
-    if (Math.min(beforeTotal, afterTotal) < FEW) return null;
+    if (Math.min(beforeTotal, afterTotal) < turnlens.numbers.FEW_TO_COMPARE) return null;
     return {
       before: before / beforeTotal,
       after: after / afterTotal,
