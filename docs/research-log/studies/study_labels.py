@@ -80,7 +80,7 @@ def measured(vectors: dict[str, np.ndarray], fit: Sequence[Labelled], new: Seque
     basis = Basis(fitted, np.zeros(len(fit), np.int64), [None], "", "", False)
     labeller = Labeller(replace(empty_model(), fine=groups, groups=known), basis)
     rows = np.stack([vectors[text] for text, _ in new])
-    best, confidence = labeller.nearest_groups(rows, [len(rows)], ["user"] * len(rows))
+    best, confidence = labeller.nearest_groups(rows, [len(rows)], ["user"] * len(rows), np.ones(len(rows), bool))
     together = going_together(groups, intents)
     right = np.asarray([(int(group), str(intent)) in together for group, intent in zip(best, new_intents)])
     figures = [len(known), 100 * right.mean(), 100 * calibration_error(confidence, right)]

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from turnlens._utils.progress import note, progress_of, shows_progress
-from turnlens._utils.vectors import IntArray, Vectors
+from turnlens._utils.vectors import Vectors
 from turnlens.encoders.context_projection import ContextProjection, fit_context_projection
-from turnlens.groups.answer_guess import LinearGuess, answered_vectors, answers_to, fit_answer_guess
+from turnlens.groups.answer_guess import Answers, LinearGuess, answered_vectors, fit_answer_guess
 from turnlens.groups.canned_replies import canned_texts
 from turnlens.groups.group_model import ASKED, KINDS, Basis, GroupModel, GroupModels, Kind
 from turnlens.groups.group_settings import GroupSettings
@@ -50,11 +50,11 @@ def analyse(
     hashes = boilerplate_hashes(corpus, boilerplate)
     corpus = without_boilerplate(corpus, boilerplate)
     # With the messages before it, the same text may mean different things: it is not canned, and needs no answer.
-    canned, answer = np.full(len(corpus.texts), -1), None
+    canned, answers = np.full(len(corpus.texts), -1), None
     if not settings.history:
         canned = canned_texts(corpus.texts, speakers.part)
-        answer = _answers(corpus, speakers, canned)
-    context, guess = _learned(corpus, speakers, settings, answer, models)
+        answers = Answers(corpus.role, corpus.conversation, speakers.asks, corpus.speaks)
+    context, guess = _learned(corpus, speakers, settings, answers, models)
     vectors = _projected(corpus, context)
     asked = models.get(ASKED)
     if former is None:
@@ -67,8 +67,8 @@ def analyse(
         canned = np.where(speakers.asks, -1, canned)
     if settings.history:
         vectors["message"] = in_history(vectors["message"], corpus)
-    elif context is not None and answer is not None and guess is not None:
-        vectors["message"] = context.of_each(answered_vectors(corpus.vectors, answer, guess))
+    elif context is not None and answers is not None and guess is not None:
+        vectors["message"] = context.of_each(answered_vectors(corpus.vectors, answers, guess))
     groupings = {
         kind: _grouped(corpus, vectors[kind], kind, settings, models.get(kind), former, speakers.grouped(canned))
         for kind in KINDS
@@ -150,14 +150,8 @@ def _grouped(
         return group_vectors(vectors, texts, settings, model, known, parts if kind == "message" else None, advance)
 
 
-def _answers(corpus: Corpus, speakers: Speakers, canned: IntArray) -> IntArray:
-    """Return the row of the answer to each message of the asker (n,); -1 for none, and for a canned one."""
-    answer = answers_to(corpus.role, corpus.conversation)
-    return np.where(speakers.asks & (canned[answer] < 0), answer, -1)
-
-
 def _learned(
-    corpus: Corpus, speakers: Speakers, settings: GroupSettings, answer: IntArray | None, models: GroupModels
+    corpus: Corpus, speakers: Speakers, settings: GroupSettings, answers: Answers | None, models: GroupModels
 ) -> tuple[ContextProjection | None, LinearGuess | None]:
     """Return the projection and the guess from answers that groups were fitted with, or learn new ones.
 
@@ -170,9 +164,9 @@ def _learned(
         if messages / _OUTGROWN < len(corpus.texts) < messages * _OUTGROWN:
             return basis.context, basis.answers
     context = fit_context_projection(corpus.vectors, corpus.conversation, corpus.speaks)
-    if context is None or answer is None:
+    if context is None or answers is None:
         return context, None
-    return context, fit_answer_guess(corpus.vectors, answer, corpus.speaks)
+    return context, fit_answer_guess(corpus.vectors, answers)
 
 
 def _similar(grouping: Grouping) -> np.ndarray:

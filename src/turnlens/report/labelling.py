@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from turnlens._utils.progress import progress_of
-from turnlens._utils.vectors import FloatArray, IntArray
+from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
 from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import ConversationInput
 from turnlens.data.messages import plain_messages_in
 from turnlens.encoders.history import add_history
-from turnlens.groups.answer_guess import answered_vectors, answers_to
+from turnlens.groups.answer_guess import Answers, answered_vectors
 from turnlens.groups.confidence import Confidence, Voters, calibrated
 from turnlens.groups.group_model import FILE, Basis, GroupModel, StoredGroup, read_model_file
 from turnlens.groups.group_settings import neighbours_among
@@ -116,21 +116,26 @@ class Labeller:
             The id of the group, -1 for none of these (n,); and the probability that the message belongs to the group
             that is most like it, which is below 0.5 where there is none (n,).
         """
-        ids, confidence = self.nearest_groups(vectors, turns, roles)
-        if texts is not None:
-            confidence = np.where([bool(text.strip()) for text in texts], confidence, 0.0)
+        speaks = (
+            np.ones(len(vectors), bool) if texts is None else np.array([bool(text.strip()) for text in texts], bool)
+        )
+        ids, confidence = self.nearest_groups(vectors, turns, roles, speaks)
+        confidence = np.where(speaks, confidence, 0.0)
         return np.where(confidence >= _LEAST_CONFIDENCE, ids, -1), confidence
 
     def nearest_groups(
-        self, vectors: FloatArray, turns: Sequence[int], roles: Sequence[str]
+        self, vectors: FloatArray, turns: Sequence[int], roles: Sequence[str], speaks: BoolArray
     ) -> tuple[IntArray, FloatArray]:
-        """The group that is most like each message (n,), and the confidence (n,), from the arguments of `label`."""
+        """The group that is most like each message (n,), and the confidence (n,), from the arguments of `label`.
+
+        Those that speak are not empty (n,).
+        """
         roles = self._roles(roles, turns)
         if self.basis.answers is not None:
             _, speaker = np.unique(np.asarray(roles), return_inverse=True)
-            answer = answers_to(speaker, np.repeat(np.arange(len(turns)), turns))
-            answer[np.asarray(roles, object) != self.basis.asker] = -1
-            vectors = answered_vectors(vectors, answer, self.basis.answers)[:]
+            asks = np.asarray(roles, object) == self.basis.asker
+            answers = Answers(speaker, np.repeat(np.arange(len(turns)), turns), asks, speaks)
+            vectors = answered_vectors(vectors, answers, self.basis.answers)[:]
         vectors = self.basis.vectors_of(vectors)
         if self.basis.history:
             vectors = add_history(vectors, turns)
