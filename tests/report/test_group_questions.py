@@ -20,7 +20,7 @@ def asked(store: ConversationStore, answers: str) -> str:
 def requests(store: ConversationStore, granularity: str | int = "medium") -> dict[str, set[str]]:
     """The groups of the requests about each subject, as a later command finds them."""
     found = cluster(store.path, granularity=granularity).to_pandas()
-    return found[found["turn"] == 0].groupby("subject")["group_name"].agg(set).to_dict()
+    return found[found["turn"] == 0].dropna(subset=["group"]).groupby("subject")["group_name"].agg(set).to_dict()
 
 
 def test_answers_bind_and_the_number_follows(store: ConversationStore) -> None:
