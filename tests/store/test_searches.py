@@ -198,6 +198,10 @@ def test_replies_that_say_the_same_are_one(served: ConversationStore) -> None:
     assert sum("parcel" in hit.text for hit in every) > 1
 
 
+def talk_of(said: list[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"role": role, "content": text} for role, text in said]
+
+
 def with_notices(messages: list[dict[str, str]]) -> list[dict[str, str]]:
     """The messages, each with two of the app's after it, which have no text."""
     notices = [{"role": role, "content": text} for role, text in (("assistant", ""), ("app", " "))]
@@ -229,3 +233,13 @@ def test_hits_as_a_table(store) -> None:
     table = hits_table(store.search_messages("my card", limit=5))
     assert table.num_rows == 5
     assert {"score", "conversation", "turn", "role", "text", "labels", "time"} == set(table.column_names)
+
+
+def test_automatic_replies_are_not_next_messages(served: ConversationStore) -> None:
+    automatic = "Thank you for writing to us! Your case {} is open, and somebody will answer you within two days."
+    talks = [[("user", ASKED[0][1]), ("assistant", automatic.format(n)), ("assistant", USUAL)] for n in range(8)]
+    served.add([{"id": f"mail-{n}", "messages": talk_of(talk)} for n, talk in enumerate(talks)])
+    for so_far in (talks[0][:1], [("user", ASKED[0][1]), ("assistant", automatic.format(99))]):
+        hits = served.next_replies(talk_of(so_far), limit=5)
+        assert hits[0].text == USUAL and hits[0].probability >= 0.65
+        assert len(hits) == 5 and not any("Your case" in hit.text for hit in hits)

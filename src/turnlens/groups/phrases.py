@@ -17,14 +17,8 @@ from typing import Any
 import numpy as np
 
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
+from turnlens.data.automatic_replies import LONGEST_TEXT, PLACEHOLDER
 
-# What stands in for personal data, in the notation of this and other programs; addresses of pages; handles of accounts
-# (`@name`), and the signatures of those who answer for a company at the end of a line (`^JS`, `*MS`).
-PLACEHOLDER = re.compile(
-    r"\[[A-Z][A-Z0-9_ -]*\]|\[(?:email|phone|card|iban|url|ip|name)\]|<[A-Z][A-Z0-9_ ]*>|__[a-z]+(?:_[a-z]+)*__"
-    r"|\{\{[^{}\n]{1,40}\}\}|\b[Xx]{3,}(?:[-/ ][Xx]{2,})*\b|\*{3,}|(?:https?://|www\.)\S+"
-    r"|(?<![\w.@/])@\w{2,30}|(?<!\S)[\^*][A-Z][A-Za-z]{0,11}(?=\s*(?:$|\n|https?:))"
-)
 GAP = "\ufffc"  # stands for what was taken out of a sentence
 _CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 TOKEN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:['’-][^\W_{_CJK}]+)*")
@@ -32,7 +26,6 @@ _BREAK = re.compile(r"[^\w\s'’-]+|\n|\s-+\s")  # a phrase never crosses one of
 IS_CJK = re.compile(rf"[{_CJK}]")
 _CJK_SIZES = (2, 3, 4, 5, 6)
 _MOST_PHRASES = 50_000
-LONGEST_TEXT = 4000  # characters that are read
 LEAST_TEXTS = 3  # of the group that must have it, or all if it has fewer: it may be somebody's name or number
 _COMMON = 0.05  # of a group's texts have a phrase that names it; a word so common in most groups is a stop word
 _TIMES = 2  # as frequent as in all other groups, a phrase must be in a group

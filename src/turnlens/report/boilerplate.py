@@ -3,13 +3,12 @@
 Nothing depends on a language. Boilerplate are sentences at the beginning or the end of messages that one role repeats
 in many conversations, hardly ever by themselves, and in far more different messages than what stands beside them; lines
 that quote (``>``); all from a line of dashes (``--``) on, by which mail programs set off signatures; and automatic
-replies: long messages that are, word for word, the first answer in many conversations. What a form has one choose from
+replies (`turnlens.data.automatic_replies`). What a form has one choose from
 is repeated like a signature; that it is a request is told by its answers.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
@@ -17,9 +16,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from turnlens._utils.vectors import FloatArray, IntArray
+from turnlens.data.automatic_replies import (
+    PLACEHOLDER,
+    Piece,
+    find_automatic_replies,
+    least_conversations,
+    letters_of_pieces,
+    pieces_of,
+    quotes_of,
+)
 from turnlens.encoders.messages import pool_messages
 from turnlens.groups.group_settings import LEAST, MOST
-from turnlens.groups.phrases import LONGEST_TEXT, PLACEHOLDER
 from turnlens.groups.pipeline import keys_of
 from turnlens.report.corpus import Corpus, mapped
 
@@ -95,15 +102,8 @@ def _evenly(numbers: IntArray, most: int) -> IntArray:
 
 
 Spans = tuple[tuple[int, int], ...]  # the start and end of each piece of a text, in order
-_LEAST_SHARE = 0.01  # of the conversations, that must have a sentence
 _TIMES = 2  # as many different messages must have it as have what it stands beside
 _ALONE = 0.25  # as often as beside other text, at most, it may be a whole message
-_AUTOMATIC = 12  # words of an automatic reply, at least
-_FIRST = 0.9  # of the times that it is said; usual answers, which say what was asked, are often the first reply, too
-_SENTENCE = re.compile(r"[^\n]+?(?:[.!?…。！？]+(?=\s|$)|\s[-–—|]+(?=\s)|(?=\n)|$)|\n")
-_LETTERS = re.compile(r"[^\W\d_]+")
-_QUOTE = re.compile(r"(?:^[^\n]*:[ \t]*\n)?(?:^[ \t]*>[^\n]*(?:\n|$))+|^--[ \t]*\n[\s\S]*", re.MULTILINE)
-_Piece = tuple[int, int, str]  # start and end of a sentence, and its letters, by which it is compared
 
 
 def find_boilerplate(
@@ -118,22 +118,17 @@ def find_boilerplate(
         vectors: The vectors of the messages, of length 1 (n, dim), by which answers are compared; without them,
             sentences that decide the answer are boilerplate, too.
     """
-    quotes = [_quotes(text) for text in texts]
-    pieces = [_pieces(text, quoted) for text, quoted in zip(texts, quotes)]
+    quotes = [quotes_of(text) for text in texts]
+    pieces = [pieces_of(text, quoted) for text, quoted in zip(texts, quotes)]
+    letters = [letters_of_pieces(own) for own in pieces]
     places = list(zip(conversation.tolist(), role.tolist()))
-    least = max(LEAST, _LEAST_SHARE * len({talk for talk, _ in places}))
+    least = least_conversations(len({talk for talk, _ in places}))
     whole: dict[Sentence, set[int]] = defaultdict(set)
-    first: dict[Sentence, int] = defaultdict(int)
-    spoken: set[tuple[int, int]] = set()
     having: dict[Sentence, set[int]] = defaultdict(set)
     messages: set[tuple[int, tuple[str, ...]]] = set()
-    for number, (own, (talk, speaker)) in enumerate(zip(pieces, places)):
+    for own, message, (talk, speaker) in zip(pieces, letters, places):
         keys = tuple(key for _, _, key in own if key)
-        message = _message(own)
         whole[speaker, message].add(talk)
-        answers = number > 0 and conversation[number - 1] == talk and (talk, speaker) not in spoken
-        first[speaker, message] += answers
-        spoken.add((talk, speaker))
         for key in set(keys):
             having[speaker, key].add(talk)
         messages.add((speaker, keys))
@@ -145,12 +140,8 @@ def find_boilerplate(
             if place[1] and len(talks) >= least and len(whole[place]) <= _ALONE * len(talks)
         },
     )
-    automatic = {
-        place
-        for place, talks in whole.items()
-        if len(talks) >= least and len(place[1].split()) >= _AUTOMATIC and first[place] >= _FIRST * len(talks)
-    }
-    is_automatic = [(speaker, _message(own)) in automatic for own, (_, speaker) in zip(pieces, places)]
+    automatic = find_automatic_replies(letters, conversation.tolist(), role.tolist())
+    is_automatic = [(speaker, message) in automatic for message, (_, speaker) in zip(letters, places)]
     if vectors is not None and repeated:
         repeated -= decisive(_openings(texts, places, pieces, quotes, repeated, is_automatic), vectors)
     return [
@@ -182,7 +173,7 @@ def _boilerplate_among(messages: set[tuple[int, tuple[str, ...]]], often: set[Se
     return {sentence for sentence in often if count[sentence] >= LEAST and varied[sentence] > MOST * count[sentence]}
 
 
-def _struck(own: Sequence[_Piece], quoted: Sequence[tuple[int, int]], speaker: int, repeated: set[Sentence]) -> Spans:
+def _struck(own: Sequence[Piece], quoted: Sequence[tuple[int, int]], speaker: int, repeated: set[Sentence]) -> Spans:
     """Return the boilerplate of one text: quotes, and repeated sentences from either end on."""
     struck = set(quoted)
     for ordered in (own, own[::-1]):
@@ -196,7 +187,7 @@ def _struck(own: Sequence[_Piece], quoted: Sequence[tuple[int, int]], speaker: i
 def _openings(
     texts: Sequence[str],
     places: Sequence[tuple[int, int]],
-    pieces: Sequence[Sequence[_Piece]],
+    pieces: Sequence[Sequence[Piece]],
     quotes: Sequence[Sequence[tuple[int, int]]],
     repeated: set[Sentence],
     is_automatic: Sequence[bool],
@@ -225,46 +216,27 @@ def without(text: str, spans: Spans) -> str:
     return text.strip() if spans else text
 
 
-def _quotes(text: str) -> list[tuple[int, int]]:
-    return [match.span() for match in _QUOTE.finditer(text)] if "\n" in text or text.startswith(">") else []
-
-
-def _pieces(text: str, quoted: Sequence[tuple[int, int]]) -> list[_Piece]:
-    """The sentences of a text; those in quotes, and what has no letters, are compared with nothing."""
-    pieces = []
-    for match in _SENTENCE.finditer(PLACEHOLDER.sub(lambda stood: " " * len(stood[0]), text[:LONGEST_TEXT])):
-        start, end = match.span()
-        is_quoted = any(first <= start < last for first, last in quoted)
-        pieces.append((start, end, "" if is_quoted else " ".join(_LETTERS.findall(match[0].lower()))))
-    return pieces
-
-
 def boilerplate_hashes(corpus: Corpus, boilerplate: Sequence[Spans]) -> np.ndarray:
     """Hashes of each sentence and each whole message that was found to be boilerplate, by role; quotes have none."""
     found: set[Sentence] = set()
     for text, role, spans in zip(corpus.texts, corpus.role.tolist(), boilerplate):
         if spans:
-            pieces = _pieces(text, _quotes(text))
+            pieces = pieces_of(text, quotes_of(text))
             if spans == ((0, len(text)),):
-                found.add((role, _message(pieces)))
+                found.add((role, letters_of_pieces(pieces)))
             found |= {(role, key) for start, end, key in pieces if (start, end) in spans}
     return np.unique(keys_of([f"{corpus.roles[role]}\n{key}" for role, key in found if key], 0))
 
 
 def text_as_grouped(text: str, role: str, hashes: Container[int]) -> str:
     """A text as it is embedded to be grouped: without placeholders, and without boilerplate with these hashes."""
-    quoted = _quotes(text)
-    pieces = _pieces(text, quoted)
-    keys = [_message(pieces), *(key for _, _, key in pieces)]
+    quoted = quotes_of(text)
+    pieces = pieces_of(text, quoted)
+    keys = [letters_of_pieces(pieces), *(key for _, _, key in pieces)]
     known = [key for key, hash in zip(keys, keys_of([f"{role}\n{key}" for key in keys], 0).tolist()) if hash in hashes]
     if keys[0] in known:
         return ""
     return PLACEHOLDER.sub(" ", without(text, _struck(pieces, quoted, 0, {(0, key) for key in known})))
-
-
-def _message(pieces: Sequence[_Piece]) -> str:
-    """The letters of a whole message."""
-    return " ".join(key for _, _, key in pieces if key)
 
 
 def without_boilerplate(corpus: Corpus, boilerplate: Sequence[Spans]) -> Corpus:

@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from turnlens._utils.vectors import IntArray
+from turnlens.data.automatic_replies import LONGEST_TEXT
 from turnlens.data.personal.person_names import holds_names, names_finder
 from turnlens.data.personal.plain_text import Finder
 from turnlens.groups.courtesies import courtesy_name
@@ -18,7 +19,6 @@ from turnlens.groups.group_model import GroupModel, Kind
 from turnlens.groups.naming import name_sentences
 from turnlens.groups.phrases import (
     GAP,
-    LONGEST_TEXT,
     distinct_names,
     name_phrases,
     phrases_in,

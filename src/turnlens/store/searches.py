@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
+from turnlens.data.automatic_replies import AUTOMATIC, AutomaticReplies, find_automatic_replies, letters_of
 from turnlens.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, named_in, names_role, said_by
 from turnlens.store.hits import ConversationHit, MessageHit, ReplyHit
 from turnlens.store.lance_table import Tables
@@ -103,10 +105,13 @@ def find_replies(
     limit: int,
     offset: int,
     distinct: bool,
+    automatic: AutomaticReplies,
     suggested: tuple[int, float] | None = None,
     same: float | None = None,
 ) -> list[ReplyHit]:
     """The messages with the greatest inner products with a query for the next one (dim,); each text once if asked.
+
+    Automatic replies, which follow anything, are left out.
 
     A message that is suggested comes first: it is given by its id in LanceDB and the probability that it fits. With
     ``same``, messages at such a cosine to a better one are left out.
@@ -121,6 +126,9 @@ def find_replies(
             first, vectors = tables.messages.vectors(column, np.array(suggested[:1], np.uint64))
             others = ids != first
             ids, scores = np.concatenate([first, ids[others]]), np.concatenate([vectors @ query, scores[others]])
+        said = tables.messages.ranked((ids, scores), ["role", "text"]).to_pylist()
+        is_written = [not automatic.has(row["role"], row["text"]) for row in said]
+        ids, scores = ids[is_written], scores[is_written]
         if same is not None:
             places = _unlike_better(tables, ids, same, wanted)
             ids, scores = ids[places], scores[places]
@@ -132,6 +140,18 @@ def find_replies(
                 hits[0] = replace(hits[0], probability=suggested[1])
             return hits[offset:]
         count *= 4
+
+
+def automatic_replies_of(tables: Tables) -> AutomaticReplies:
+    """Find the automatic replies of a store. This goes through all messages."""
+    batches = tables.messages.batches([*(name for name, _ in ORDER), "role", "text"])
+    if not (read := list(batches)):
+        return AutomaticReplies(frozenset())
+    rows = pa.Table.from_batches(read).sort_by(ORDER)
+    words = pc.count_substring_regex(rows["text"], r"\pL+").to_pylist()  # most messages are short, and cost little
+    letters = [letters_of(text) if count >= AUTOMATIC else "" for text, count in zip(rows["text"].to_pylist(), words)]
+    found = find_automatic_replies(letters, rows["conversation"].to_pylist(), rows["role"].to_pylist())
+    return AutomaticReplies(frozenset(found))
 
 
 def find_conversations(

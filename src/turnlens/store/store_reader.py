@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from turnlens._utils.vectors import unit_vectors
+from turnlens.data.automatic_replies import AutomaticReplies
 from turnlens.data.messages import Message, plain_messages
 from turnlens.formats.message_layouts import instructions_apart
 from turnlens.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, read_filter
@@ -18,7 +19,14 @@ from turnlens.store.indexes import has_text_index
 from turnlens.store.lance_table import Tables
 from turnlens.store.open_arguments import other_encoder, store_encoder
 from turnlens.store.records import all_ids, conversations_of
-from turnlens.store.searches import by_next_speaker, find_conversations, find_messages, find_replies, require_speaker
+from turnlens.store.searches import (
+    automatic_replies_of,
+    by_next_speaker,
+    find_conversations,
+    find_messages,
+    find_replies,
+    require_speaker,
+)
 from turnlens.store.state import StoreState
 from turnlens.store.suggestions import SAME, SITUATION, find_suggestion
 from turnlens.store.tables import Reader
@@ -28,6 +36,7 @@ if TYPE_CHECKING:
 
 SearchMode = Literal["vector", "text", "hybrid"]
 _MODES = ("vector", "text", "hybrid")
+_HARDLY = 0.01  # of the messages of a store: what so few have is no automatic reply
 
 
 class StoreReader:
@@ -43,6 +52,7 @@ class StoreReader:
         self.path = path
         self._reader = Reader(path)
         self._own_encoder = encoder
+        self._known_automatic: tuple[int, AutomaticReplies] | None = None  # and of how many messages
         self._loaded: tuple[str, StoreEncoder] | None = None if encoder is None else (str(digest), encoder)
 
     def get(self, id: str) -> dict[str, Any] | None:
@@ -161,7 +171,8 @@ class StoreReader:
         """Rank messages of the store as the next one of a conversation, as `turnlens.ReplyModel` does.
 
         These are the messages of the role that speaks next; if only one has spoken, those of all others. If there are
-        none, or the filter names a role, all that pass the filter are ranked.
+        none, or the filter names a role, all that pass the filter are ranked. Automatic replies, which are the first
+        answer to anything, are left out, here and there.
 
         A reply that is likely to fit is suggested: it comes first and has a ``probability``. It is what mostly followed
         the situations of the store that are most like this one. If the first reply has none, there is no suggestion.
@@ -187,14 +198,16 @@ class StoreReader:
         plain = [message for message in _plain_conversation(messages) if message["content"].strip()]
         if speaker is not None:
             require_speaker(tables, speaker, where)
+        automatic = self._automatic(tables)
+        plain = [message for message in plain if not automatic.has(message["role"], message["content"])] or plain
         encoder = self._encoder(tables.state)
         query = encoder.reply_query(plain, mode, speaker)
         condition = by_next_speaker(tables, plain, speaker or next_speaker(plain), _condition(where))
         suggested = same = None
         if encoder.tells_apart:  # or else its cosines are not like those with which probabilities were learned
             situation = np.stack([encoder.text_query(message["content"]) for message in plain[: -SITUATION - 1 : -1]])
-            suggested, same = find_suggestion(tables, situation, condition), SAME if distinct else None
-        return find_replies(tables, query, condition, limit, offset, distinct, suggested, same)
+            suggested, same = find_suggestion(tables, situation, condition, automatic), SAME if distinct else None
+        return find_replies(tables, query, condition, limit, offset, distinct, automatic, suggested, same)
 
     def stats(self) -> StoreStats:
         """Count what the store holds."""
@@ -209,6 +222,13 @@ class StoreReader:
             tokenizer=state.tokenizer,
             indexes=state.indexes,
         )
+
+    def _automatic(self, tables: Tables) -> AutomaticReplies:
+        """The automatic replies of the store, sought again when it has changed by a hundredth."""
+        count, known = tables.messages.count_rows(), self._known_automatic
+        if known is None or abs(count - known[0]) > _HARDLY * known[0]:
+            self._known_automatic = known = (count, automatic_replies_of(tables))
+        return known[1]
 
     def _encoder(self, state: StoreState) -> StoreEncoder:
         """The encoder that made the stored vectors."""

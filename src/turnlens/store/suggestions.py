@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from turnlens._utils.vectors import FloatArray
+from turnlens.data.automatic_replies import AutomaticReplies
 from turnlens.store.filters import ids_among
 from turnlens.store.lance_table import Tables
 from turnlens.store.records import ORDER
@@ -30,13 +31,16 @@ _INTERCEPT = 0.22
 _NONE = np.iinfo(np.uint64).max  # the id of no row
 
 
-def find_suggestion(tables: Tables, situation: FloatArray, where: str | None) -> tuple[int, float] | None:
+def find_suggestion(
+    tables: Tables, situation: FloatArray, where: str | None, automatic: AutomaticReplies
+) -> tuple[int, float] | None:
     """Return LanceDB's id of the message to suggest, and the probability that it fits; None if no message is likely to.
 
     Args:
         tables: The tables.
         situation: The vectors of the last messages, of length 1, the latest first (at most four, dim).
         where: The condition that the message must fulfil.
+        automatic: Replies that follow anything; a situation goes on after them.
     """
     messages, after = tables.messages, []
     for back, vector in enumerate(situation[:2], start=1):
@@ -45,11 +49,11 @@ def find_suggestion(tables: Tables, situation: FloatArray, where: str | None) ->
     if not after:
         return None
     among = ids_among(sorted({conversation for conversation, *_ in after}))
-    rows = messages.rows(f"{among} AND {messages.with_text}", ["_rowid", "conversation", "turn"])
-    rows = rows.sort_by(ORDER).to_pylist()
+    rows = messages.rows(f"{among} AND {messages.with_text}", ["_rowid", "conversation", "turn", "role", "text"])
+    rows = [row for row in rows.sort_by(ORDER).to_pylist() if not automatic.has(row["role"], row["text"])]
     number = {(row["conversation"], row["turn"]): number for number, row in enumerate(rows)}
     place = {(row["conversation"], number): row["_rowid"] for number, row in enumerate(rows)}
-    replies = {(conversation, number[conversation, turn] + back) for conversation, turn, back in after}
+    replies = {(talk, number[talk, turn] + back) for talk, turn, back in after if (talk, turn) in number}
     allowed = set(messages.rows(f"({where}) AND {among}" if where else among, ["_rowid"])["_rowid"].to_pylist())
     followed = np.array(  # the ids of replies, and of the messages before them; _NONE for none
         [
