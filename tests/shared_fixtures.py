@@ -158,10 +158,11 @@ def with_views() -> Callable[..., SentenceTransformer]:
 
 
 @pytest.fixture
-def check_learning() -> Callable[[nn.Module, Any], None]:
-    """Asserts that steps on a batch stay finite, move the encoder of a loss and lower the loss."""
+def check_learning() -> Callable[[nn.Module, dict[str, Any]], None]:
+    """Asserts that steps on the batch of a collator stay finite, move the encoder of a loss and lower the loss."""
 
-    def check(loss: nn.Module, features: Any) -> None:
+    def check(loss: nn.Module, batch: dict[str, Any]) -> None:
+        features = [{name.removeprefix("messages_"): value for name, value in batch.items()}]
         optimizer = torch.optim.AdamW(loss.parameters(), lr=1e-3)
         before = loss(features)
         for _ in range(5):

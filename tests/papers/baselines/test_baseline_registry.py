@@ -69,17 +69,25 @@ def test_misuse_is_named() -> None:
         build_baseline("hf")
 
 
-@pytest.mark.parametrize("name", [name for name in QUICK if BASELINES[name].gives == "embeddings" and name != "hf"])
-def test_the_seed_changes_what_is_learned_randomly_and_nothing_else(
+@pytest.mark.parametrize("name", [name for name in (*QUICK, "simcse") if BASELINES[name].learns != "nothing"])
+def test_what_learns_has_to_learn_from_something(name: str, tiny_encoder: SentenceTransformer) -> None:
+    model = build_baseline(name, BASELINES[name].levels[-1], encoder=tiny_encoder)
+    with pytest.raises(ValueError, match="has learned nothing yet"):
+        model.encode_conversations([[{"role": "user", "content": "hello"}]])
+    with pytest.raises(ValueError, match="no conversations with text"):
+        model.fit([])
+
+
+@pytest.mark.parametrize("name", [name for name in QUICK if BASELINES[name].gives != "rankings" and name != "hf"])
+def test_the_seed_changes_what_is_learned_randomly_and_each_fit_starts_again(
     name: str, tiny_encoder: SentenceTransformer, corpus: Dataset, tmp_path: Path
 ) -> None:
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("order 1 0\ncancel 0 1\ni 1 1\n")
     few, level = corpus.select(range(15)), BASELINES[name].levels[-1]
-    first, second = (
-        build_baseline(name, level, encoder=tiny_encoder, word_vectors=vectors, seed=seed)
-        .fit(few)
-        .encode_conversations(few["messages"][:3])
-        for seed in (0, 1)
+    model, other = (
+        build_baseline(name, level, encoder=tiny_encoder, word_vectors=vectors, topics=3, seed=seed) for seed in (0, 1)
     )
+    first, again, second = (one.fit(few).encode_conversations(few["messages"][:3]) for one in (model, model, other))
+    assert np.array_equal(first, again)
     assert np.array_equal(first, second) == (BASELINES[name].learns != "randomly")

@@ -132,7 +132,7 @@ def test_training_steps_move_the_encoder_and_lower_the_loss(
     tiny_encoder, conversations, kind, settings, context, check_learning
 ) -> None:
     features = features_of(tiny_encoder, conversations, 0 if context == "single" else 3)
-    check_learning(kind(tiny_encoder, settings(context=context)), features)
+    check_learning(kind(tiny_encoder, settings(context=context)), *features)
 
 
 @pytest.mark.parametrize(("kind", "settings", "context"), KINDS[1:])

@@ -64,11 +64,7 @@ def test_the_two_sides_of_a_pair_have_other_dropout_masks(tiny_encoder: Sentence
     assert first_loss() < with_dropout
 
 
-def test_misuse_is_named(tiny_encoder: SentenceTransformer) -> None:
-    with pytest.raises(ValueError, match="SimCSE has learned nothing yet"):
-        SimCSE(tiny_encoder).encode_messages(["hello"])
-    with pytest.raises(ValueError, match="no conversations with text"):
-        SimCSE(tiny_encoder).fit([])
+def test_settings_that_cannot_be_are_refused() -> None:
     with pytest.raises(ValueError, match="batch_size must be at least 2"):
         SimCSESettings(batch_size=1)
     with pytest.raises(ValueError, match="temperature must be positive"):

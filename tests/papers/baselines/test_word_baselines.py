@@ -1,8 +1,6 @@
 import gzip
 import pickle
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -141,28 +139,3 @@ def test_inference_does_not_depend_on_the_hashes_of_a_process(corpus: Dataset, m
     model = Doc2Vec(epochs=2).fit(corpus.select(range(10)))
     monkeypatch.setattr("gensim.models.doc2vec.pseudorandom_weak_vector", salted)
     assert model.encode_conversations(corpus["messages"][:1]).any()
-
-
-def test_the_seed_matters_and_another_fit_starts_again(corpus: Dataset) -> None:
-    few = corpus.select(range(10))
-
-    def vectors(model: Any) -> np.ndarray:
-        model.fit(few)
-        if hasattr(model, "encode_conversations"):
-            return model.encode_conversations(few["messages"][:])
-        return model.encode_messages(few["messages"][0][0]["content"].split())
-
-    for make in (partial(Doc2Vec, epochs=2), partial(Word2Vec, epochs=2), partial(LDA, topics=3, iterations=2)):
-        model = make()
-        first = vectors(model)
-        assert np.array_equal(vectors(model), first)
-        assert not np.array_equal(vectors(make(seed=1)), first)
-
-
-@pytest.mark.parametrize("make", [Word2Vec, TfIdf, Doc2Vec, LDA])
-def test_misuse_is_named(make: type, corpus: Dataset) -> None:
-    with pytest.raises(ValueError, match=f"{make.__name__} has learned nothing yet"):
-        model = make()
-        (model.encode_conversations if hasattr(model, "encode_conversations") else model.encode_messages)([])
-    with pytest.raises(ValueError, match="no conversations with text"):
-        make().fit([])

@@ -24,10 +24,24 @@ def literal_refined(utterance: Tensor, response: Tensor) -> Tensor:
     return matching @ response
 
 
+def literal_similarity(context: Tokens, response: Tensor, scorer, padded: bool) -> Tensor:
+    """Eq. 3–7; ``padded``: matrices of one length are added up, else each turn is pooled on its own."""
+    matrices = [literal_refined(turn, response) for turn in context]
+    weights = torch.full((len(context),), 1 / len(context), dtype=torch.float64)
+    if scorer is not None:
+        weights = torch.stack([scorer(matrix.mean(0))[0] for matrix in matrices]).softmax(0)
+    if padded:
+        longest = torch.nn.utils.rnn.pad_sequence(matrices)  # (n, turns, d)
+        aware = torch.einsum("t,ntd->nd", weights, longest).mean(0)
+    else:
+        aware = sum(weight * matrix.mean(0) for weight, matrix in zip(weights, matrices))
+    return torch.cosine_similarity(aware, response.mean(0), dim=0)
+
+
 def literal_loss(
     tokens: Tokens, conversation: list[int], texts: list[str], turns: int, scorer=None, tau=0.1, padded=False
 ) -> Tensor:
-    """Eq. 3–8, pair by pair; ``padded``: matrices of one length are added up, else each turn is pooled on its own."""
+    """Eq. 3–8, pair by pair."""
     losses = []
     for i in range(len(tokens)):
         context = [j for j in range(i - turns, i + turns + 1) if 0 <= j < len(tokens) and j != i]
@@ -38,17 +52,7 @@ def literal_loss(
         for r in range(len(tokens)):
             if r != i and (conversation[r] == conversation[i] or texts[r] == texts[i]):
                 continue
-            matrices = [literal_refined(tokens[j], tokens[r]) for j in context]
-            refined = [matrix.mean(0) for matrix in matrices]
-            weights = torch.full((len(refined),), 1 / len(refined), dtype=torch.float64)
-            if scorer is not None:
-                weights = torch.stack([scorer(matrix)[0] for matrix in refined]).softmax(0)
-            if padded:
-                longest = torch.nn.utils.rnn.pad_sequence(matrices)  # (n, turns, d)
-                aware = torch.einsum("t,ntd->nd", weights, longest).mean(0)
-            else:
-                aware = sum(weight * matrix for weight, matrix in zip(weights, refined))
-            similarity = torch.cosine_similarity(aware, tokens[r].mean(0), dim=0) / tau
+            similarity = literal_similarity([tokens[j] for j in context], tokens[r], scorer, padded) / tau
             logits.append(similarity)
             if r == i:
                 positive = similarity
@@ -185,9 +189,7 @@ def test_training_steps_move_the_encoder_and_lower_the_loss(
     tiny_encoder, conversations, aggregation, check_learning
 ) -> None:
     loss = DialogueCSELoss(tiny_encoder, DialogueCSESettings(aggregation=aggregation))
-    batch = TextCollator(tiny_encoder)(list(conversations))
-    features = [{name.removeprefix("messages_"): value for name, value in batch.items()}]
-    check_learning(loss, features)
+    check_learning(loss, TextCollator(tiny_encoder)(list(conversations)))
 
 
 def test_mixed_precision_stops_at_the_encoder(tiny_encoder) -> None:

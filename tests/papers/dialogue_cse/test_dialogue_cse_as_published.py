@@ -1,6 +1,5 @@
 """DialogueCSE as published: negatives of the corpus, samples as units, Eq. 7 read literally, n turns in all."""
 
-import math
 import random
 
 import pytest
@@ -18,9 +17,7 @@ from turnlens.papers.dialogue_cse.table import SUITE
 from turnlens.papers.experiments.runner import Cell
 from turnlens.papers.pieces import PieceCollator, UtterancePool, cut_samples
 
-
-def features_of(batch):
-    return {name.removeprefix("messages_"): value for name, value in batch.items()}
+from .test_dialogue_cse import literal_similarity
 
 
 def tokens_of(encoder, text: str) -> torch.Tensor:
@@ -28,42 +25,21 @@ def tokens_of(encoder, text: str) -> torch.Tensor:
     return encoder(features)["token_embeddings"][0].double()
 
 
-def literal_similarity(context: list[torch.Tensor], response: torch.Tensor, scorer, literal_sum: bool) -> torch.Tensor:
-    """Eq. 3 to 7 with matrices padded to the longest turn, or each turn pooled on its own."""
-    refined = [turn @ response.T / math.sqrt(response.shape[1]) @ response for turn in context]
-    alphas = torch.full((len(context),), 1 / len(context), dtype=torch.float64)
-    if scorer is not None:
-        alphas = torch.stack([scorer(matrix.mean(0))[0] for matrix in refined]).softmax(0)
-    if literal_sum:
-        padded = torch.zeros(len(refined), max(map(len, refined)), response.shape[1], dtype=torch.float64)
-        for row, matrix in enumerate(refined):
-            padded[row, : len(matrix)] = matrix
-        aware = (alphas[:, None, None] * padded).sum(0).mean(0)
-    else:
-        aware = sum(alpha * matrix.mean(0) for alpha, matrix in zip(alphas, refined))
-    return torch.cosine_similarity(aware, response.mean(0), dim=0)
-
-
-@pytest.mark.parametrize("turn_weights", ["equal", "tokens"])
-@pytest.mark.parametrize("aggregation", ["mean", "attention"])
 @pytest.mark.parametrize("count", ["each-side", "in-all"])
-def test_samples_with_negatives_of_the_corpus_equal_the_literal_formula(
-    tiny_encoder, conversations, turn_weights, aggregation, count
-) -> None:
+def test_samples_with_negatives_of_the_corpus_equal_the_literal_formula(tiny_encoder, conversations, count) -> None:
     settings = DialogueCSESettings(
-        context_turns=2, context_count=count, aggregation=aggregation, turn_weights=turn_weights, negatives=3
+        context_turns=2, context_count=count, aggregation="attention", turn_weights="tokens", negatives=3
     )
     loss = DialogueCSELoss(tiny_encoder, settings)
-    if loss.turn_scorer is not None:
-        torch.nn.init.normal_(loss.turn_scorer[0].weight)
+    torch.nn.init.normal_(loss.turn_scorer[0].weight)
     collate = ResponseNegativesCollator(tiny_encoder, negatives=ResponseNegatives(UtterancePool(conversations), 3))
     pieces = cut_samples(conversations, settings.reach)
     assert settings.reach == (2 if count == "each-side" else 1)
     rows = []
     PieceCollator(rows.extend, conversations)([pieces[number] for number in (2, 5, 9)])
     with torch.no_grad():
-        found = loss([features_of(collate(rows))])
-        scorer = None if loss.turn_scorer is None else loss.turn_scorer.double()
+        found = loss([{name.removeprefix("messages_"): value for name, value in collate(rows).items()}])
+        scorer = loss.turn_scorer.double()
         losses = []
         for row in rows:
             texts, place = [message["content"] for message in row["messages"]], row["response"]
@@ -71,7 +47,7 @@ def test_samples_with_negatives_of_the_corpus_equal_the_literal_formula(
             (drawn,) = collate.negatives.of(row["id"], row["start"], row["messages"], [place])
             assert len(drawn) == 3 and texts[place] not in drawn
             candidates = [tokens_of(tiny_encoder, text) for text in (texts[place], *drawn)]
-            literal = [literal_similarity(context, one, scorer, turn_weights == "tokens") for one in candidates]
+            literal = [literal_similarity(context, one, scorer, padded=True) for one in candidates]
             logits = torch.stack(literal) / settings.temperature
             losses.append(logits.logsumexp(0) - logits[0])
         torch.testing.assert_close(found.double(), torch.stack(losses).mean(), rtol=1e-4, atol=1e-5)
@@ -81,7 +57,7 @@ def test_whole_conversations_may_have_negatives_of_the_corpus(tiny_encoder, conv
     collate = ResponseNegativesCollator(tiny_encoder, negatives=ResponseNegatives(UtterancePool(conversations), 4))
     batch = collate(list(conversations))
     assert (batch["messages_negative_text"] >= 0).all()
-    check_learning(DialogueCSELoss(tiny_encoder, DialogueCSESettings(negatives=4)), [features_of(batch)])
+    check_learning(DialogueCSELoss(tiny_encoder, DialogueCSESettings(negatives=4)), batch)
 
 
 def test_n_turns_in_all_are_the_nearest_one_before_before_one_after() -> None:

@@ -127,4 +127,4 @@ def test_training_steps_move_the_encoder_and_lower_the_loss(
 ) -> None:
     with_views(tiny_encoder, "c3l")
     features = features_of(tiny_encoder, conversations, window=4)
-    check_learning(C3LLoss(tiny_encoder, C3LSettings(window=4, negatives="batch")), features)
+    check_learning(C3LLoss(tiny_encoder, C3LSettings(window=4, negatives="batch")), *features)

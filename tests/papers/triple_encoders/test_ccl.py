@@ -96,7 +96,7 @@ def test_training_steps_move_the_encoder_and_lower_the_loss(
 ) -> None:
     with_views(tiny_encoder, "ccl")
     features = features_of(tiny_encoder, conversations, window=3, directional=True)
-    check_learning(CCLLoss(tiny_encoder, CCLSettings(window=3, negatives="batch")), features)
+    check_learning(CCLLoss(tiny_encoder, CCLSettings(window=3, negatives="batch")), *features)
 
 
 def test_a_collator_of_other_settings_is_noticed(tiny_encoder, with_views, conversations) -> None:
