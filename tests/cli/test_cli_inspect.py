@@ -226,14 +226,10 @@ def test_the_version() -> None:
     assert succeed("--version") == f"turnlens {turnlens.__version__}\n"
 
 
-def test_quiet_shows_results_only_and_verbose_more(chats, tmp_path) -> None:
+def test_quiet_shows_results_only_and_verbose_more(chats, tmp_path, caplog) -> None:
     assert succeed("convert", chats, "--output", tmp_path / "quiet.jsonl", "--quiet") == ""
     assert succeed("convert", chats, "--output", tmp_path / "normal.jsonl").startswith("Wrote 30")
     assert "exists already" in fail("convert", chats, "--output", tmp_path / "normal.jsonl", "-q")
-
-
-def test_verbose_tells_the_format(chats, tmp_path, caplog) -> None:
-    succeed("convert", chats, "--output", tmp_path / "out.jsonl")
     assert not caplog.messages
     succeed("convert", chats, "--output", tmp_path / "again.jsonl", "--verbose")
     assert f"reading {chats} as chat" in caplog.text

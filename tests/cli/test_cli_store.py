@@ -126,12 +126,6 @@ def test_filters_on_absent_names_say_which_there_are(store, talks) -> None:
         assert printed("search", store, "card", "--where", where) == []
 
 
-def test_replies_from_a_store_are_said_by_whoever_speaks_next(store, tiny_encoder_path, tmp_path) -> None:
-    chat = written(tmp_path / "chat.jsonl", "i want a pizza")
-    succeed("reply", tiny_encoder_path, "--store", store, "--conversation", chat, "--output", tmp_path / "best.json")
-    assert [hit["role"] for hit in json.loads((tmp_path / "best.json").read_text())] == ["bot"]
-
-
 def test_search_shows_mistakes_in_one_line(store, tmp_path) -> None:
     result = run("search", store, "x", "--where", "role = user")
     assert result.exit_code == 1
@@ -215,8 +209,10 @@ def test_a_damaged_store_is_told_by_every_command(store, tmp_path) -> None:
 
 
 def test_replies_from_a_store(store, talks, tiny_encoder_path, tmp_path) -> None:
-    ranked = tmp_path / "ranked.json"
-    options = ("--store", store, "--conversation", talks, "--where", "role = 'bot'", "--output", ranked)
+    chat, ranked = written(tmp_path / "chat.jsonl", "i want a pizza"), tmp_path / "ranked.json"
+    succeed("reply", tiny_encoder_path, "--store", store, "--conversation", chat, "--output", ranked)
+    assert [hit["role"] for hit in json.loads(ranked.read_text())] == ["bot"]  # who speaks next
+    options = ("--store", store, "--conversation", talks, "--where", "role = 'bot'", "--output", ranked, "--force")
     assert "which" in succeed("reply", tiny_encoder_path, *options)
     assert [row["message"] for row in json.loads(ranked.read_text())] == ["which"]
     assert "my card is lost" in succeed("reply", "--store", store, "--conversation", talks)  # which needs no model

@@ -64,6 +64,9 @@ print({"numpy", *HEAVY} & sys.modules.keys())
         ("train", "CHATS", "--method", "nope", "--output", "m"),
         ("train", "CHATS", "--set", "validation=CHATS", "--set", "task=nope", "--output", "m"),
         ("train", "CHATS", "--encoder", "./nowhere", "--output", "m"),
+        ("train", "CHATS", "--set", "batch_sise=4", "--output", "m"),
+        ("train", "CHATS", "--set", "batch_sise=4", "--method", "in-context", "--output", "m"),
+        ("train", "CHATS", "--set", "batch_sise=4", "--method", "reply-head", "--output", "m"),
         ("train", "CHATS", "--output", "CHATS"),
         ("train", "nowhere.jsonl", "--output", "m"),
         ("train", "CHATS", "--set", "validation=nowhere.jsonl", "--output", "m"),
@@ -91,12 +94,6 @@ def test_arguments_are_checked_before_anything_is_loaded(
     monkeypatch.chdir(tmp_path)
     given = [str(chats) if argument == "CHATS" else argument for argument in arguments]
     assert imported_by(*given, heavy=[*_ENCODING, "lancedb", "graspologic_native"], code=1) == []
-
-
-def test_mistyped_settings_are_told_before_anything_is_imported(chats: Path, tmp_path: Path) -> None:
-    for more in ((), ("--method", "in-context"), ("--method", "reply-head")):
-        asked = ("train", chats, "--output", tmp_path / "out", "--set", "batch_sise=4", *more)
-        assert imported_by(*asked, heavy=_ENCODING, code=1) == []
 
 
 def test_inspecting_imports_no_encoder(chats: Path) -> None:

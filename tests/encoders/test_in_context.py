@@ -38,15 +38,6 @@ def test_each_message_is_pooled_from_its_own_tokens(tiny_encoder: SentenceTransf
     assert vectors.dtype == np.float32
 
 
-def test_what_is_said_around_it_counts(tiny_encoder: SentenceTransformer) -> None:
-    talks = [
-        [{"role": "a", "content": text}, {"role": "b", "content": "yes"}] for text in ("my card", "a pizza", "a pizza")
-    ]
-    vectors = tiny_encoder.encode_messages(talks, context="conversation")[1::2]
-    assert not np.allclose(vectors[0], vectors[1], atol=1e-3)
-    assert_same_vectors(vectors[1], vectors[2])
-
-
 def test_nothing_said(tiny_encoder: SentenceTransformer) -> None:
     talk = [{"role": "a", "content": "thanks"}, {"role": "b", "content": ""}]
     assert np.linalg.norm(tiny_encoder.encode_messages([talk], context="conversation"), axis=1).round(5).tolist() == [

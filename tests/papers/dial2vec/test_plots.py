@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 import torch
-from torch.nn.functional import normalize
 
 from closeness import rounding
 from turnlens.encoders.rendering import make_conversational
@@ -17,30 +16,20 @@ TALK = [
 ]
 
 
-def test_interactions_are_cosines_of_words_within_the_window(tiny_encoder) -> None:
+@pytest.mark.parametrize("how", [{}, {"dot_products": True}])
+def test_interactions_are_cosines_or_products_of_words_within_the_window(tiny_encoder, how) -> None:
     make_conversational(tiny_encoder)
-    matches, ben, anna = token_interactions(tiny_encoder, TALK, window=1)
+    matches, ben, anna = token_interactions(tiny_encoder, TALK, window=1, **how)
     assert (ben, anna) == (["a", "card", "thanks"], ["pizza", "my", "flight"])
     assert not matches[:2, 1:].any() and matches[:, 0].all() and matches[2].all()
     ids = tiny_encoder.tokenizer(
         "[CLS] a card [SEP] pizza [SEP] thanks [SEP] my flight [SEP]", return_tensors="pt", add_special_tokens=False
     )
     with torch.no_grad():
-        tokens = normalize(tiny_encoder(dict(ids))["token_embeddings"][0], dim=1)
-    np.testing.assert_allclose(matches[1, 0], (tokens[2] @ tokens[4]).item(), atol=rounding())
-
-
-def test_interactions_as_in_the_paper_are_inner_products(tiny_encoder) -> None:
-    make_conversational(tiny_encoder)
-    matches, *_ = token_interactions(tiny_encoder, TALK, window=1, dot_products=True)
-    ids = tiny_encoder.tokenizer(
-        "[CLS] a card [SEP] pizza [SEP] thanks [SEP] my flight [SEP]", return_tensors="pt", add_special_tokens=False
-    )
-    with torch.no_grad():
         tokens = tiny_encoder(dict(ids))["token_embeddings"][0]
     lengths = float(tokens[2].norm() * tokens[4].norm())
-    np.testing.assert_allclose(matches[1, 0], (tokens[2] @ tokens[4]).item(), atol=rounding(lengths))
-    assert not matches[:2, 1:].any()
+    expected = (tokens[2] @ tokens[4]).item() / (1 if how else lengths)
+    np.testing.assert_allclose(matches[1, 0], expected, atol=rounding(lengths if how else 1))
 
 
 def test_interactions_are_those_of_the_turn_tables(tiny_encoder) -> None:

@@ -105,13 +105,6 @@ def test_finished_rows_and_models_are_kept(run: Run, tmp_path: Path) -> None:
     assert [cell for cell in more if cell["seed"] == 0] == first["cells"]
 
 
-@pytest.mark.slow
-def test_same_input_gives_same_bytes(run: Run, tmp_path: Path) -> None:
-    for out in ("a", "b"):
-        run(smaller("dialoguecse"), "siamese-single", "word2vec", out=out)
-    assert (tmp_path / "a/results.json").read_bytes() == (tmp_path / "b/results.json").read_bytes()
-
-
 @pytest.mark.parametrize("error", [RuntimeError("out of luck\nand more"), KeyboardInterrupt()])
 def test_a_broken_run_continues(error: BaseException, run: Run, tmp_path: Path) -> None:
     calls: list[int] = []

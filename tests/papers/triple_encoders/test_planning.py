@@ -104,16 +104,8 @@ def test_candidates_are_generated_by_seed(generator: str) -> None:
     first, again, other = (generate_candidates(generator, CONTEXT, n=25, seed=seed, device="cpu") for seed in (0, 0, 1))
     assert len(first) == len(other) == 25 and all(isinstance(text, str) for text in first)
     assert first == again != other
-    assert {word for text in first for word in text.split()} <= {
-        "hello",
-        "yes",
-        "no",
-        "pizza",
-        "card",
-        "thanks",
-        "U:",
-        "A:",
-    }
+    words = {word for text in first for word in text.split()}
+    assert words <= {"hello", "yes", "no", "pizza", "card", "thanks", "U:", "A:"}
     assert torch.equal(torch.get_rng_state(), state)
     # Sampling the likeliest token only is deterministic, whatever the seed.
     assert len(set(generate_candidates(generator, CONTEXT, n=3, top_p=1e-6, device="cpu"))) == 1
@@ -133,14 +125,11 @@ def test_utterances_end_where_the_model_ends_them_unless_they_are_cut(generator:
         generate_candidates(generator, CONTEXT, max_tokens=0)
 
 
-def test_the_prompt_is_the_turns_each_ended(generator: str, monkeypatch) -> None:
-    assert prompts_of(monkeypatch, generator, [{"role": "a", "content": text} for text in ("hello", "yes no")]) == [
-        *(2, 0),
-        *(3, 4, 0),
-    ]
-
-
-def test_the_oldest_turns_are_left_out_where_the_model_ends(generator: str, monkeypatch) -> None:
+def test_the_prompt_is_the_turns_each_ended_without_the_oldest_where_the_model_ends(
+    generator: str, monkeypatch
+) -> None:
+    short = [{"role": "a", "content": text} for text in ("hello", "yes no")]
+    assert prompts_of(monkeypatch, generator, short) == [2, 0, 3, 4, 0]
     long = [{"role": "a", "content": "card " * 10}, *({"role": "b", "content": "yes no no"} for _ in range(4))]
     # 32 positions, half of which are for the reply: four turns of four tokens, and not the one before
     assert prompts_of(monkeypatch, generator, long) == [3, 4, 4, 0] * 4

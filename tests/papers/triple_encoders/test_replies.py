@@ -85,8 +85,10 @@ def test_pairs_that_cancel_out_count_as_zero() -> None:
     assert inverse_pair_norms(np.zeros((1, 2)), np.zeros((1, 2))) == 0
 
 
+@pytest.mark.parametrize("rows", [7, 10_000])
 @pytest.mark.parametrize("n", [2, 3, 4, 9])
-def test_maximum_is_the_walk_through_the_sorted_pairs(n: int) -> None:
+def test_maximum_is_the_walk_through_the_sorted_pairs(n: int, rows: int, monkeypatch) -> None:
+    monkeypatch.setattr(module, "_ROWS_MAXIMISED", rows)
     before1, before2, candidates = context(n)
     expected = [literal_max(before1, before2, candidate) for candidate in candidates]
     np.testing.assert_allclose(max_scores(before1, before2, candidates), expected, rtol=1e-12)
@@ -100,13 +102,6 @@ def test_maximum_with_ties_takes_pairs_in_order(n: int) -> None:
         before1, before2, candidates = (generator.integers(0, 2, size=(rows, 2)) * 1.0 for rows in (n, n, 9))
         expected = [literal_max(before1, before2, candidate) for candidate in candidates]
         np.testing.assert_allclose(max_scores(before1, before2, candidates), expected, rtol=1e-12)
-
-
-def test_maximum_by_blocks(monkeypatch) -> None:
-    before1, before2, candidates = context(4)
-    whole = max_scores(before1, before2, candidates)
-    monkeypatch.setattr(module, "_ROWS_MAXIMISED", 7)
-    np.testing.assert_allclose(max_scores(before1, before2, candidates), whole, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("mode", "last_rows"), [("average", None), ("last-1", 1), ("last-3", 3)])
