@@ -1,7 +1,8 @@
 """Files that are made to cost far more than their size: processor time and memory until there is an answer or an error.
 
 Each file has at most 10 MB and is read by `read_conversations` in a process of its own. A reader draws everything that
-it takes from one budget (`turnlens.formats.budget`); a row is out of bounds above 20 seconds of processor time or 1 GB.
+it takes from one `Budget` (`turnlens.formats.bad_input`); a row is out of bounds above 20 seconds of processor time or
+1 GB.
 
 Run: python benchmarks/bench_attacks.py --files [NAME …]
 """

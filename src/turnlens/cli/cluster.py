@@ -12,14 +12,7 @@ import typer
 from turnlens._compat import leave_out_pandas
 from turnlens._utils.files import only_writer
 from turnlens._utils.progress import note
-from turnlens.cli.explore import (
-    Grouping,
-    absent_label,
-    explored_store,
-    labels_of,
-    makes_groups,
-    say_who_asks,
-)
+from turnlens.cli.explore import Grouping, absent_label, explored_store, labels_of, makes_groups, say_who_asks
 from turnlens.cli.options import Compared, ExploredStore, GivenData, OptionalOutput, Output, OwnLabel, StoreModel
 from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.terminal import use_one_thread
@@ -33,7 +26,6 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 15
-_KEY = "TURNLENS_NAMING_KEY"
 
 
 @reads_conversations
@@ -112,7 +104,7 @@ def _endpoint(url: str | None, model: str | None) -> Endpoint | None:
 
     if (url is None) != (model is None):
         raise ValueError("--name-endpoint and --name-model belong together")
-    return None if url is None else Endpoint(url, str(model), os.environ.get(_KEY))
+    return None if url is None else Endpoint(url, str(model), os.environ.get("TURNLENS_NAMING_KEY"))
 
 
 def _print(groups: Groups) -> None:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from turnlens.store import ConversationStore
 
 _PAGE = ".html"
-_SHOWN = 500  # sample conversations in the demo's report: enough to look around in, embedded in seconds
 
 _NOT_LABELS = {"id", "messages", "role", "content"}
 
@@ -135,7 +134,7 @@ def write_sample_report(folder: Path) -> None:
     discard(store := folder / "conversations.store")
     opened = ConversationStore.open(store, encoder=folder / "model")
     conversations = read_conversations(folder / "conversations.jsonl")
-    fill(opened, conversations.select(range(min(_SHOWN, len(conversations)))), {})
+    fill(opened, conversations.select(range(min(500, len(conversations)))), {})  # embedded in seconds
     _write(build_report(opened), folder / "report", force=True)
 
 

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from turnlens.store import ConversationStore
 
 
-_TABLES = (".csv", ".parquet", ".xlsx")
-
-
 def export(
     store: str,
     output: Output,
@@ -43,7 +40,7 @@ def export(
     """
     from turnlens.data.conversation_files import check_chat_file, write_chats
 
-    if output.suffix.lower() in _TABLES:
+    if output.suffix.lower() in (".csv", ".parquet", ".xlsx"):
         _write_requests(store, output, sample, force)
         return
     target = check_chat_file(output, force)

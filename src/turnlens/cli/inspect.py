@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from turnlens.formats.detection import UnknownLayout
 
 _SHOWN_MESSAGES = 6
-_SHOWN_LENGTH = 200
 _SHOWN_FILES = 3
-_SPLITS = ("day", "1h", "10m")
 
 
 @reads_conversations
@@ -129,7 +127,7 @@ def _split_by(row: dict[str, Any]) -> str | None:
     from turnlens.formats.bad_input import BadRow
     from turnlens.formats.conversation_splitting import parts_of
 
-    for split_by in _SPLITS:
+    for split_by in ("day", "1h", "10m"):
         try:
             if sum(takes_turns(part["messages"]) for part in parts_of(row, split_by)) > 1:
                 return split_by
@@ -236,7 +234,7 @@ def _values(values: dict[str, Any]) -> str:
     return f"{shown}, … {more:,}{'+' if values['distinct_is_cut'] else ''} more" if more > 0 else shown
 
 
-def _short(text: str, length: int = _SHOWN_LENGTH) -> str:
+def _short(text: str, length: int = 200) -> str:
     text = " ".join(text.split())
     return text if len(text) <= length else f"{text[:length]}…"
 

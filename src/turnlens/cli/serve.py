@@ -23,9 +23,6 @@ from turnlens.cli.terminal import TERMINATED, use_one_thread
 if TYPE_CHECKING:
     from turnlens.service import ServiceSettings
 
-_SECONDS_AT_A_TIME = 0.0005
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
-
 
 def serve(
     store: list[str] | None = None,
@@ -55,7 +52,7 @@ def serve(
 
     options = given({"model": model, "keys": keys, "stores": _named_stores(store) if store else None})
     chosen = _settings({**parse_settings(settings or []), **options})
-    if chosen.keys is None and host not in _LOOPBACK:
+    if chosen.keys is None and host not in ("localhost", "127.0.0.1", "::1"):
         raise ValueError(f"--host {host} serves other machines, which needs --keys FILE: turnlens new-key makes them")
     import uvicorn
 
@@ -64,7 +61,7 @@ def serve(
     app = create_app(chosen)
     _log_to_stderr()
     # The thread that answers waits this long, each time, for threads that parse and count to let it run.
-    sys.setswitchinterval(_SECONDS_AT_A_TIME)
+    sys.setswitchinterval(0.0005)
     server = uvicorn.Server(uvicorn_config(app, host, port))
     loaded = app.state.service.worker.loaded
 

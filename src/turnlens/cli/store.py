@@ -276,10 +276,7 @@ def _refuse_tables_of_groups(data: list[Path], reading: Reading, store: str) -> 
 
 
 def require_hits(
-    opened: ConversationStore,
-    hits: list[Any],
-    where: str | None,
-    level: Literal["message", "conversation"],
+    opened: ConversationStore, hits: list[Any], where: str | None, level: Literal["message", "conversation"]
 ) -> None:
     """Raise ``ValueError`` if there are no hits because a filter names a role or a label that the store lacks."""
     from turnlens.store.searches import absent_names

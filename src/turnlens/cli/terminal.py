@@ -27,7 +27,6 @@ from turnlens.errors import BadRowError, error_line, is_out_of_memory
 
 _UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)  # of click, or of typer's own copy of it
 _ClickException = cast(type[Exception], _UsageError.__base__)
-_PANIC = "PanicException"  # of libraries in Rust, which is no `Exception`
 TERMINATED = 128 + signal.SIGTERM  # exit code of a process that was asked to end
 
 
@@ -56,7 +55,7 @@ class Commands(TyperGroup):
         except (typer.Exit, typer.Abort, _ClickException):
             raise
         except BaseException as error:
-            if not isinstance(error, Exception) and type(error).__name__ != _PANIC:
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # of Rust
                 raise
             skips = isinstance(error, BadRowError) and self._has_option(ctx, "skip_bad_rows")
             advice = "; --skip-bad-rows leaves out rows like this" if skips else ""

@@ -41,7 +41,6 @@ _ROWS_IN_BATCH = 1000
 _LETTERS_IN_BATCH = 1 << 24
 _MESSAGE = pa.struct([("role", pa.string()), ("content", pa.string())])
 _SCHEMA = pa.schema([("id", pa.string()), ("messages", pa.list_(_MESSAGE))])
-_COMPRESSION_LEVEL = 6
 
 
 def cached_conversations(
@@ -197,7 +196,7 @@ def _open_output(path: Path) -> Iterator[TextIO]:
         file: Any = files.enter_context(path.open("wb"))
         if path.suffix == ".gz":
             # no time or name inside, so that the same conversations give the same bytes
-            file = files.enter_context(gzip.GzipFile("", "wb", _COMPRESSION_LEVEL, file, mtime=0))
+            file = files.enter_context(gzip.GzipFile("", "wb", 6, file, mtime=0))
         yield files.enter_context(io.TextIOWrapper(file, "utf-8", newline="\n"))
 
 

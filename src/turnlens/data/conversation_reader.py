@@ -19,8 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from turnlens._utils.progress import SafeConsole, shows_progress
 from turnlens.data.read_options import OnError, ReadingOptions
 from turnlens.errors import BadRowError, ConversationError
-from turnlens.formats.bad_input import DAMAGE, OTHER_LAYOUT, BadRow, TooLargeError, damage_of, missing
-from turnlens.formats.budget import Budget
+from turnlens.formats.bad_input import DAMAGE, OTHER_LAYOUT, BadRow, Budget, TooLargeError, damage_of, missing
 from turnlens.formats.conversation_splitting import parts_of
 from turnlens.formats.detection import misread_layout, reads_some
 from turnlens.formats.folders import given_size, readable_path
@@ -31,8 +30,6 @@ from turnlens.formats.source_file import Source
 from turnlens.formats.unread_text import UnreadText
 
 _log = logging.getLogger("turnlens")
-_PROBLEMS_KEPT = 20
-_SECONDS_BEFORE_PROGRESS = 2.0
 # Of `OTHER_LAYOUT`, those whose message explains the problem, or that are explained below.
 _CLEAR_ERRORS = (BadRow, ConversationError, TooLargeError, UnicodeDecodeError)
 _DAMAGE: tuple[type[Exception], ...] = (*DAMAGE, TooLargeError)
@@ -52,7 +49,7 @@ class SkippedRows:
         if self.on_error == "raise":
             raise error from None
         self.count += 1
-        if len(self.first) < _PROBLEMS_KEPT:
+        if len(self.first) < 20:
             self.first.append(str(error))
 
     def to_json(self) -> str:
@@ -227,7 +224,7 @@ def _progress(sources: Iterable[Source], skipped: SkippedRows) -> Iterator[Calla
         return shown.enter_context(progress)
 
     def tick() -> None:  # looks at the clock and draws only once in a while
-        if next(ticks) % 500 == 0 and time.monotonic() - began >= _SECONDS_BEFORE_PROGRESS and current is not None:
+        if next(ticks) % 500 == 0 and time.monotonic() - began >= 2.0 and current is not None:
             bar().update(bar().task_ids[0], completed=done + current.position, rows=skipped.kept)
 
     with shown:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, Union
 import numpy as np
 
 from turnlens.errors import ConversationError
-from turnlens.formats.budget import Budget
+from turnlens.formats.bad_input import Budget
 from turnlens.formats.input_files import Paths
 from turnlens.formats.source_file import Source
 

@@ -34,7 +34,6 @@ from turnlens.formats.input_files import check_apart, find_files, is_missing, is
 if TYPE_CHECKING:
     from datasets import Dataset
 
-_SHOWN = 60  # characters
 _NOTHING = object()
 
 
@@ -108,7 +107,7 @@ class ConversationInput:
         data = self._data
         if isinstance(data, str) and is_missing(data):
             raise ValueError(
-                f"expected a list of texts, conversations or the name of a file, got the text {data[:_SHOWN]!r}, "
+                f"expected a list of texts, conversations or the name of a file, got the text {data[:60]!r}, "
                 "which is no file: give a single text in a list"
             )
         is_list = isinstance(data, Sequence) and not is_paths(data)

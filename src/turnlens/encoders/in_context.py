@@ -46,9 +46,7 @@ def newest_words_kept(tokenizer: Any) -> Iterator[None]:
 
 
 def encode_contexts(
-    encoder: Encoder | SentenceTransformer,
-    contexts: Sequence[Sequence[str]],
-    show_progress_bar: bool = False,
+    encoder: Encoder | SentenceTransformer, contexts: Sequence[Sequence[str]], show_progress_bar: bool = False
 ) -> np.ndarray:
     """Embed contexts of one or more turns, each as one text.
 

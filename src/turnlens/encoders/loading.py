@@ -174,15 +174,12 @@ def _cannot_load(name: str, error: Exception) -> Exception:
     problem = error_line(error)
     if is_out_of_memory(error):
         return MemoryError(problem)
-    if "couldn't connect to" in problem or type(error).__name__ in _UNREACHABLE:
+    if "couldn't connect to" in problem or type(error).__name__ in ("LocalEntryNotFoundError", "OfflineModeIsEnabled"):
         problem = (
             "it is not a folder, it is not in the cache of the Hugging Face Hub, and the Hub cannot be reached "
             "(or HF_HUB_OFFLINE is set)"
         )
     return ValueError(f"cannot load the encoder {name!r}: {problem}\n{hint}")
-
-
-_UNREACHABLE = ("LocalEntryNotFoundError", "OfflineModeIsEnabled")  # of huggingface_hub
 
 
 def _load(name: str, device: str | None) -> ConversationEncoder:

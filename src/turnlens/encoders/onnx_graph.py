@@ -15,7 +15,6 @@ import numpy as np
 from turnlens._utils.vectors import FloatArray
 from turnlens.errors import TokenizerError
 
-MODEL_TYPES = ("bert", "roberta", "xlm-roberta")
 TOKENS_PER_SLICE = 1024  # padded ones: their states stay in a processor's caches
 _EMBEDDINGS = "embeddings."
 _SIZES = (
@@ -37,7 +36,7 @@ def is_supported(config: Mapping[str, Any]) -> bool:
     usual = {"hidden_act": "gelu", "position_embedding_type": "absolute"}
     is_usual = all(config.get(name, value) == value for name, value in usual.items())
     are_sizes = all(type(config.get(name)) is int for name in _SIZES)
-    return config.get("model_type") in MODEL_TYPES and plain and is_usual and are_sizes
+    return config.get("model_type") in ("bert", "roberta", "xlm-roberta") and plain and is_usual and are_sizes
 
 
 def first_position(config: Mapping[str, Any]) -> int:

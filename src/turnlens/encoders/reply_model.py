@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -12,7 +13,7 @@ from turnlens._utils.registries import REPLY_MODELS
 from turnlens._utils.vectors import unit_vectors
 from turnlens.encoders.in_context import encode_contexts
 from turnlens.encoders.messages import encode_messages
-from turnlens.encoders.reply_scores import ComposedContext, bi_query, head_of, inner_products
+from turnlens.encoders.reply_scores import bi_query, head_of, inner_products
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -202,17 +203,16 @@ class ComposedReplies(ReplyModel):
 class _ComposedConversation(RunningConversation):
     def __init__(self, model: ComposedReplies, candidate_speaker: str | None) -> None:
         super().__init__(model, candidate_speaker)
-        self._context = ComposedContext(model.head)
-        self._read = model.head.turns
-        self._composed = 0  # turns
+        self._head, self._read = model.head, 0  # turns
+        self._vectors: deque[np.ndarray] = deque(maxlen=model.head.turns)  # the latest first
 
     @override
     def _query(self, mode: str) -> np.ndarray:
-        new = self._turns[max(self._composed, len(self._turns) - self._read) :]
-        for turn, vector in zip(new, self._encode(new, "")):
-            self._context.add(vector, turn.same)
-        self._composed = len(self._turns)
-        return self._context.query()
+        new = self._turns[max(self._read, len(self._turns) - self._head.turns) :]
+        self._vectors.extendleft(self._encode(new, ""))
+        self._read = len(self._turns)
+        same = np.array([[turn.same for turn in self._turns[: -1 - self._head.turns : -1]]])
+        return self._head.queries(unit_vectors(np.stack(self._vectors))[None], same, np.ones_like(same))[0]
 
 
 def _kind_of(encoder: Encoder | SentenceTransformer) -> type[Any]:

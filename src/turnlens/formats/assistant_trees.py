@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 from turnlens.formats.bad_input import BadRow, parse_record
 from turnlens.formats.call_sessions import conversations, each_call, thumb_label
 from turnlens.formats.columns import value_at
-from turnlens.formats.file_head import record_head
+from turnlens.formats.file_head import record_heads
 from turnlens.formats.format import Format, signs
 from turnlens.formats.message_layouts import instructions_apart, plain_message
 from turnlens.formats.message_times import iso_time, time_and_order
@@ -31,7 +31,6 @@ Message = dict[str, Any]
 _KEPT = ("role", "content", "name", "model", "tool_calls", "tool_results", "thinking", "attachments", "documents")
 _MESSAGE = "messageId conversationId isCreatedByUser"  # of LibreChat, by itself
 _PASTED = re.compile(r"paste", re.I)  # the name of a file that a long paste becomes
-_CLAUDE_ROLES = {"human": "user"}
 # ChatGPT wraps citations, names of things and the like in private characters: \ue200 kind \ue202 value … \ue201.
 _MARKED = re.compile("[ \t]?\ue200([^\ue200\ue201]*)\ue201")
 _MARKS = re.compile("[\ue200-\ue20f]")
@@ -114,7 +113,7 @@ def _claude(raw: Any, source: Source) -> dict[str, Any] | None:
 def _of_claude(message: Message) -> Message:
     """A message; before 2024, exports had only its ``text``."""
     files = [*(message.get("attachments") or ()), *(message.get("files") or ())]
-    role = _CLAUDE_ROLES.get(message["sender"], message["sender"])
+    role = {"human": "user"}.get(message["sender"], message["sender"])
     content = message.get("content") or message["text"]
     parts = list(content) if isinstance(content, list) else [content]
     is_empty = not any(part.get("text") if isinstance(part, dict) else part for part in parts)
@@ -160,7 +159,7 @@ def _librechat(raw: Any, source: Source | None) -> dict[str, Any] | None:
 
 def _librechat_records(source: Source) -> Iterator[tuple[int, Any]]:
     """Conversations, or the messages of any conversations, as LibreChat's API and database have them."""
-    if signs(_MESSAGE)(record_head(source)):
+    if signs(_MESSAGE)(next(record_heads(source))):
         calls = each_call(source, LIBRECHAT.layout, _librechat_message)
         return conversations(calls, lambda calls: [_librechat_conversation(calls)])
     return source.records()
@@ -189,9 +188,12 @@ def _rated(message: Message, opinion: Any, time: Any) -> Message:
 
 
 def _shown(nodes: dict[str, Message], parent: str, last: str | None) -> list[Message]:
-    """The branch that ends in ``last``; where that is not known, in the latest message that nothing answers.
+    """The messages from the root to ``last``; where that is not known, to the latest that nothing answers.
 
     What is no message, and a message that hangs on no tree although others do, cost only themselves.
+
+    Raises:
+        BadRow: The messages go round in a circle.
     """
     parents = {name: node.get(parent, "") for name, node in nodes.items() if isinstance(node, dict)}
     answered = set(parents.values())
@@ -199,7 +201,13 @@ def _shown(nodes: dict[str, Message], parent: str, last: str | None) -> list[Mes
     attached = [name for name, up in parents.items() if name in answered or up in parents or up in above or not above]
     if last not in attached:
         last = next((name for name in reversed(attached) if name not in answered), None)
-    return [nodes[name] for name in branch(last, parents)] if last is not None else []
+    path: dict[str, None] = {}
+    while last is not None and last in parents:
+        if last in path:
+            raise BadRow(f"message {last!r} comes before itself; expected a tree of messages")
+        path[last] = None
+        last = parents[last]
+    return [nodes[name] for name in reversed(path)]
 
 
 def _row(row: dict[str, Any], shown: list[Message]) -> dict[str, Any] | None:
@@ -250,26 +258,3 @@ LIBRECHAT = Format(
         "conversationId messagesTree/messageId messagesTree/isCreatedByUser",
     ),
 )
-
-
-def branch(last: str, parents: Mapping[str, str | None]) -> list[str]:
-    """The messages from the root to ``last``.
-
-    Args:
-        last: A message.
-        parents: The parent of every message; None, or a message that is not among them, above a root.
-
-    Raises:
-        BadRow: The messages go round in a circle.
-
-    >>> branch("c", {"a": None, "b": "a", "b2": "a", "c": "b2"})
-    ['a', 'b2', 'c']
-    """
-    path: dict[str, None] = {}
-    at: str | None = last
-    while at is not None and at in parents:
-        if at in path:
-            raise BadRow(f"message {at!r} comes before itself; expected a tree of messages")
-        path[at] = None
-        at = parents[at]
-    return list(path)[::-1]

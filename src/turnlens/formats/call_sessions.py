@@ -26,7 +26,6 @@ Call = dict[str, Any]
 Messages = list[dict[str, Any]]
 # Fields summed over a session's calls.
 SUMMED = ("calls", "branches", "errors", "input_tokens", "output_tokens", "cost", "latency")
-_FIRST = ("id", "time", "system", "model", "error")
 
 # The calls of each session in order of time; sessions in the order of their first calls.
 _BY_SESSION = """
@@ -197,7 +196,7 @@ def beginnings(messages: Messages, system: str = "") -> list[str]:
 def merged(calls: list[Call]) -> Call:
     """Calls in order of time as one conversation: numbers are added up, of other labels the first is kept."""
     messages, branches = joined_calls([call["messages"] for call in calls])
-    row: Call = dict.fromkeys(_FIRST)
+    row: Call = dict.fromkeys(("id", "time", "system", "model", "error"))
     for call in calls:
         for name, value in call.items():
             if name in SUMMED:

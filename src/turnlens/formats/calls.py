@@ -26,14 +26,13 @@ from turnlens.formats.format import Format, Head, signs
 from turnlens.formats.message_layouts import parsed
 from turnlens.formats.message_times import time_and_order
 from turnlens.formats.model_bodies import joined_stream, request_messages, response_message, token_counts
-from turnlens.formats.own_fields import own_labels
+from turnlens.formats.row_checker import own_labels
 from turnlens.formats.source_file import Source
 
 _LOGS = (("request_body", "response_body"), ("request", "response"), ("input", "output"), ("inputs", "outputs"))
 _LITELLM = {"messages", "response", "call_type"}
 _SESSIONS = ("session_id", "Helicone-Session-Id", "litellm_session_id", "conversation_id", "thread_id", "trace_id")
 _PLACES = ("properties", "request_properties", "metadata")
-_USERS = ("user", "user_id")
 _TIMES = ("request_created_at", "startTime", "start_time", "timestamp", "created_at", "created", "time", "ts")
 _NUMBERS = {  # ours -> theirs; those that end with "_ms" are in milliseconds
     "cost": ("response_cost", "cost", "cost_usd", "costUSD", "spend"),
@@ -42,7 +41,6 @@ _NUMBERS = {  # ours -> theirs; those that end with "_ms" are in milliseconds
     "output_tokens": ("completion_tokens", "output_tokens"),
 }
 _STATUSES = ("status_code", "response_status", "http_status", "status")
-_FAILED = 400  # from here on, statuses of HTTP are errors
 _MODELS = ("model", "request_model", "response_model", "model_id", "model_name")
 _KNOWN = {*_SESSIONS, *_TIMES, *_STATUSES, *_MODELS, *(name for names in _NUMBERS.values() for name in names)}
 _KNOWN |= {"id", "error", "error_str", "feedback_rating", "scores", *_PLACES}
@@ -89,7 +87,9 @@ def _call(record: dict[str, Any], firsts: dict[str, str]) -> Call:
     if not request:
         raise BadRow("found a response and no request; join it with the requests, for instance by their ids")
     system, messages = request_messages(request)
-    response, metadata = joined_stream(response), _metadata(record, request)
+    response = joined_stream(response)
+    places = (*(parsed(record.get(name)) for name in _PLACES), request.get("metadata"))
+    metadata = [place for place in places if isinstance(place, dict)]
     time, order = time_and_order(first_of(record, _TIMES) or first_of(response, _TIMES))
     error, reply = _error(record, response), response_message(response)
     if error and (_has_failed(record) or reply == {"role": "assistant", "content": ""}):
@@ -125,7 +125,7 @@ def _error(record: dict[str, Any], response: Any) -> Any:
 
 
 def _has_failed(record: dict[str, Any]) -> bool:
-    return (_number(record, _STATUSES) or 0) >= _FAILED
+    return (_number(record, _STATUSES) or 0) >= 400  # of HTTP
 
 
 def _bodies(record: dict[str, Any], flat: tuple[str, str] | None) -> tuple[dict[str, Any], Any]:
@@ -151,11 +151,6 @@ def _session(record: dict[str, Any], metadata: list[dict[str, Any]], flat: tuple
     return None if session in (None, "") else str(session)
 
 
-def _metadata(record: dict[str, Any], request: dict[str, Any]) -> list[dict[str, Any]]:
-    places = (*(parsed(record.get(name)) for name in _PLACES), request.get("metadata"))
-    return [place for place in places if isinstance(place, dict)]
-
-
 def _application_labels(
     record: dict[str, Any], request: dict[str, Any], metadata: list[dict[str, Any]], flat: tuple[str, str] | None
 ) -> dict[str, Any]:
@@ -164,7 +159,7 @@ def _application_labels(
     Where the columns ``flat`` hold the question and the answer, all other columns are labels, too.
     """
     labels = {name: value for name, value in record.items() if name not in {*flat, *_KNOWN}} if flat else {}
-    labels |= {name: place[name] for place in (request, record) for name in _USERS if place.get(name)}
+    labels |= {name: place[name] for place in (request, record) for name in ("user", "user_id") if place.get(name)}
     for place in metadata:
         labels |= place
     return {name: value for name, value in own_labels(labels).items() if name not in _SESSIONS}

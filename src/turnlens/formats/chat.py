@@ -42,7 +42,6 @@ _PAIRS = (
     *(("prompt", answer) for answer in ("completion", "response", "chosen")),
     *(("input", "preferred_output"), ("instruction", "output"), ("instruction", "response"), ("question", "answer")),
 )
-_FURTHER_INPUT = ("input", "context")  # what an instruction is about
 # Messages of any layout that `plain_message` knows have one of these, and so has a conversation in a collection.
 _OF_A_MESSAGE = {"role", "content", "value", "parts", "data", "kwargs", "message", "message.role", "messages"}
 _OF_A_MESSAGE |= {"conversation", "conversations"}
@@ -88,16 +87,13 @@ def _with_answer(row: dict[str, Any]) -> dict[str, Any]:
     beside = row.get(name or "")
     if isinstance(beside, str) or (isinstance(beside, dict) and "choices" in beside):  # a body of Chat Completions
         beside = response_message(beside)
-    if not row["messages"] or _is_answer(row["messages"][-1]) or not isinstance(beside, dict):
+    last = row["messages"][-1] if row["messages"] else None
+    if last is None or (last["role"] == "assistant" and last["content"]) or not isinstance(beside, dict):
         return row
     (reply,) = plain_messages([beside])
-    if not _is_whole(reply) or reply["role"] != "assistant" or message_key(reply) == message_key(row["messages"][-1]):
+    if not _is_whole(reply) or reply["role"] != "assistant" or message_key(reply) == message_key(last):
         return row
     return {key: value for key, value in row.items() if key != name} | {"messages": [*row["messages"], reply]}
-
-
-def _is_answer(message: dict[str, Any]) -> bool:
-    return bool(message["role"] == "assistant" and message["content"])
 
 
 def _is_whole(message: Any) -> bool:
@@ -161,7 +157,7 @@ def _pair_conversation(raw: Any, source: Source) -> dict[str, Any]:
         raise KeyError(" and ".join(_PAIRS[0]))
     asked, answered = (_pair_messages(row.pop(key), role, key) for key, role in zip(pair, ("user", "assistant")))
     if pair[0] == "instruction":
-        further = [row.pop(name) for name in _FURTHER_INPUT if isinstance(row.get(name), str)]
+        further = [row.pop(name) for name in ("input", "context") if isinstance(row.get(name), str)]
         asked[-1]["content"] = "\n\n".join(filter(None, [asked[-1]["content"], *further]))
     return {**row, "messages": [*asked, *answered]}
 

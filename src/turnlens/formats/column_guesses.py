@@ -59,9 +59,8 @@ def text_score(name: str, values: list[Any]) -> float:
     """Score a column of texts: they are long, differ, and have spaces or letters of scripts that need none."""
     if not values or not all(isinstance(value, str) for value in values):
         return 0
-    if _share(values, lambda value: " " in value or bool(re.search(r"[^\W\d_a-zA-Z]{2}", value))) < 0.3:
-        return 0
-    if time_score(name, values) > 0:
+    has_words = mean(" " in value or bool(re.search(r"[^\W\d_a-zA-Z]{2}", value)) for value in values) >= 0.3
+    if not has_words or time_score(name, values) > 0:
         return 0
     return 2 * hinted(name, "text") + min(mean(map(len, values)) / 20, 3) + len(set(values)) / len(values)
 
@@ -212,10 +211,6 @@ def lacks_header(rows: Iterable[Any]) -> bool:
     kinds = map(_moment_kind, names)
     signs = [2 if kind == "time" else (kind == "number") + (name in fields[name]) for name, kind in zip(names, kinds)]
     return sum(signs) > 1
-
-
-def _share(values: list[str], holds: Callable[[str], bool]) -> float:
-    return mean(map(holds, values))
 
 
 def _longest(values: list[Any]) -> int:

@@ -13,7 +13,7 @@ from turnlens.formats import FORMATS
 from turnlens.formats.bad_input import DAMAGE, OTHER_LAYOUT, TooLargeError
 from turnlens.formats.column_guesses import lacks_header
 from turnlens.formats.column_suggestions import Layout, describe_layout
-from turnlens.formats.file_head import object_head, record_head, record_heads, text_head
+from turnlens.formats.file_head import object_head, record_heads, text_head
 from turnlens.formats.format import Format, Head
 from turnlens.formats.row_checker import RowChecker
 from turnlens.formats.source_file import ENDINGS, Source
@@ -147,7 +147,7 @@ def misread_layout(source: Source, chosen: Format, problem: str) -> UnknownLayou
         problem: The problem that the format has with it.
     """
     try:
-        head = record_head(source)
+        head = next(record_heads(source))
     except _NOT_READ:
         return None
     unknown = UnknownLayout(source, head, f"looks like {chosen.name!r}, which does not read it: {problem}")
@@ -188,4 +188,4 @@ def _heads(source: Source) -> Iterator[Head]:
         yield head
         if is_whole:
             return
-    yield record_head(source)
+    yield next(record_heads(source))

@@ -47,11 +47,6 @@ def object_head(source: Source) -> tuple[Head, bool]:
     return Head(frozenset(keys), {key: frozenset(inner_keys) for key, inner_keys in inner.items()}), is_whole
 
 
-def record_head(source: Source) -> Head:
-    """The first record that is not malformed; raises as `record_heads`."""
-    return next(record_heads(source))
-
-
 def record_heads(source: Source) -> Iterator[Head]:
     """The first record that is not malformed, and those among the next that have other keys than it.
 

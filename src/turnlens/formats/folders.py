@@ -14,8 +14,7 @@ from functools import cache, lru_cache
 from pathlib import Path, PurePosixPath
 
 from turnlens.errors import ConversationError
-from turnlens.formats.bad_input import TooLargeError
-from turnlens.formats.budget import FILE, Budget
+from turnlens.formats.bad_input import FILE, Budget, TooLargeError
 
 _DAILY_FILE = re.compile(r"\d{4}-\d{2}-\d{2}\.json")
 # Beside the folders of the channels; https://slack.com/help/articles/220556107

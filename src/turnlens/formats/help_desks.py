@@ -24,8 +24,6 @@ from turnlens.formats.message_times import iso_time
 from turnlens.formats.source_file import Source
 
 _ROLES = {"user": "user", "lead": "user", "contact": "user", "admin": "assistant", "team": "assistant", "bot": "bot"}
-_PEOPLE = ("requester", "submitter", "assignee")
-_TICKET_LABELS = ("status", "priority", "type", "tags")
 # Words that Zendesk has in place of a number. The mean of these is the share of the satisfied.
 _RATINGS = {"good": 1, "bad": 0, "unoffered": None, "offered": None}
 
@@ -94,7 +92,7 @@ def _zendesk(raw: Any, source: Source) -> dict[str, Any]:
     """The comments in order, the first of which is what the ticket was opened with."""
     ticket = parse_record(raw)
     comments = ticket["comments"]
-    named = [ticket[place] for place in _PEOPLE if isinstance(ticket.get(place), dict)]
+    named = [ticket[place] for place in ("requester", "submitter", "assignee") if isinstance(ticket.get(place), dict)]
     people = ChainMap(_by_id(named), _by_id(ticket.get("users")))
     requester = ticket.get("requester_id") or (ticket.get("requester") or {}).get("id") or comments[0]["author_id"]
     score = value_at(ticket, "satisfaction_rating.score")
@@ -103,7 +101,7 @@ def _zendesk(raw: Any, source: Source) -> dict[str, Any]:
         "messages": [_comment(comment, people, requester) for comment in comments],
         "title": ticket.get("subject"),
         "time": ticket.get("created_at"),
-        **{name: ticket[name] for name in _TICKET_LABELS if ticket.get(name)},
+        **{name: ticket[name] for name in ("status", "priority", "type", "tags") if ticket.get(name)},
         "rating": _RATINGS.get(score.lower(), score) if isinstance(score, str) else score,
         "team": value_at(ticket, "group.name") or _assigned(ticket.get("group_id"), _by_id(ticket.get("groups"))),
         "agent": value_at(ticket, "assignee.name") or _assigned(ticket.get("assignee_id"), people),

@@ -28,9 +28,7 @@ from turnlens.formats.source_file import ENDINGS, Source
 from turnlens.formats.text_encoding import utf16_of
 
 _LONGEST_NAME = 255  # bytes; the error of the system would not say that a text was taken for a name
-_SHOWN = 60
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-_SIDECARS = {"readme.txt": "a description", "license.txt": "a licence"}
 # Beside the conversations.json of an assistant's export, or its parts: elsewhere, such files may hold anything.
 _EXPORTED = ("conversations.json", "conversations-*.json")
 _BESIDE_EXPORTED = {
@@ -131,7 +129,7 @@ def _listed(paths: Paths) -> list[Path]:
     listed = [Path(path).expanduser() for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
     for path in listed:
         if any(len(part.encode("utf-8", "replace")) > _LONGEST_NAME for part in path.parts):
-            raise no_conversations(f"{str(path)[:_SHOWN]}…", is_folder=False, could_be_text=is_list_of_texts(paths))
+            raise no_conversations(f"{str(path)[:60]}…", is_folder=False, could_be_text=is_list_of_texts(paths))
     return listed
 
 
@@ -211,7 +209,7 @@ def _sidecar_content(file: Path) -> str | None:
 @cache
 def _known() -> dict[str, str]:
     """The sidecar files of all formats."""
-    known = dict(_SIDECARS)
+    known = {"readme.txt": "a description", "license.txt": "a licence"}
     for format in FORMATS.usable(Format):
         known |= {pattern: f"{content} ({format.name})" for pattern, content in format.sidecars.items()}
     return known

@@ -25,7 +25,6 @@ TECHNICAL_LABELS = ("note", "notice", "attachments", "tool_calls", "tool_results
 # Instead of a text, a message may have one of these.
 INSTEAD_OF_TEXT = {"tool_calls", "function_call", "refusal", "audio", "reasoning_content"}
 _INSTRUCTING = ("system", "developer")
-_THOUGHTS = ("reasoning_content", "reasoning")  # where those of an answer stand beside its text
 # Before an answer, as open models write their thoughts and as Open WebUI shows them.
 _THOUGHT_ALOUD = re.compile(
     r"\s*<(think(?:ing)?|details type=\"reasoning\"[^>]*)>(.*?)</(?:think(?:ing)?|details)>\s*", re.S
@@ -33,7 +32,6 @@ _THOUGHT_ALOUD = re.compile(
 # type of a part -> label
 _JOINED = {"refusal": "refusal", "thinking": "thinking", "reasoning": "thinking", "think": "thinking"}
 _CALL_OR_RESULT = ("tool-call", "tool-result")
-_WITHOUT_CONTENT = ("step-start", "token_budget", "flag", "redacted_thinking")
 _ROLES = {"human": "user", "gpt": "assistant", "ai": "assistant", "AIMessageChunk": "assistant", "function": "tool"}
 _LANGCHAIN = {"human", "ai", "system", "tool", "function", "chat", "AIMessageChunk"}
 _PREFIXES = ("message.", "message_content.", "tool_call.")  # of OpenInference
@@ -108,7 +106,7 @@ def _instruction_apart(message: dict[str, Any]) -> dict[str, Any]:
 
 def _put_thoughts_apart(message: dict[str, Any]) -> None:
     """Make the thoughts beside an answer, or before it in its text, its label ``thinking``."""
-    for name in _THOUGHTS:
+    for name in ("reasoning_content", "reasoning"):
         if isinstance(message.get(name), str):
             add_labels(message, {"thinking": message.pop(name)})
     text = message.get("content")
@@ -251,7 +249,7 @@ def _add_label(part: dict[str, Any], labels: dict[str, Any]) -> None:
         labels.setdefault("tool_results", []).append(_tool_result(part))
     elif kind.startswith("source-") or kind == "source":
         labels.setdefault("documents", []).append(attachment(part, kind))
-    elif kind not in _WITHOUT_CONTENT:
+    elif kind not in ("step-start", "token_budget", "flag", "redacted_thinking"):
         labels.setdefault("attachments", []).append(attachment(part, kind))
 
 

@@ -27,10 +27,8 @@ _CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{2}(?:[.,]\d+)?)")
 # Hours from UTC of the abbreviations that exports use; others are an error, since one name may stand for several zones.
 _ZONES = {"UTC": 0.0, "GMT": 0, "Z": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8}
 _ZONES |= {"PDT": -7, "CET": 1, "CEST": 2, "BST": 1, "EET": 2, "EEST": 3, "MSK": 3, "IST": 5.5, "JST": 9, "KST": 9}
-_SECONDS_IN_HOUR = 3600
 # Numbers that can only be times: seconds since 1970 of the years 1979 to 2286, also in thousandths and so on.
 _EPOCH = (3e8, 1e10)
-_EPOCH_UNITS = (1, 1e3, 1e6, 1e9)
 _SERIAL = (36526, 73051)  # days of Excel from 2000 to 2099, counted from _DAY_0
 _DAY_0 = datetime(1899, 12, 30)
 # The names of months in the languages that exports are written in most; the English ones dateutil knows.
@@ -154,7 +152,7 @@ def _when(number: float, column: str) -> dict[str, Any]:
     """The labels of a number: a time since 1970, a day of Excel, or the seconds of a column such as ``start_time``."""
     if is_place(column):
         return {}
-    for unit in _EPOCH_UNITS:
+    for unit in (1, 1e3, 1e6, 1e9):
         if _EPOCH[0] <= number / unit < _EPOCH[1]:
             return {"time": datetime.fromtimestamp(number / unit, UTC).isoformat()}
     if _SERIAL[0] <= number < _SERIAL[1] and tells_which_day(column):
@@ -199,7 +197,7 @@ def _other_notation(value: str, column: str, number: int, dates: DateOrder) -> d
     from dateutil import parser
 
     day_first = dates.day_first if dates.day_first is not None else "." in value.split()[0] if value.split() else False
-    zones = {name: int(hours * _SECONDS_IN_HOUR) for name, hours in _ZONES.items()}
+    zones = {name: int(hours * 3600) for name, hours in _ZONES.items()}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", parser.UnknownTimezoneWarning)

@@ -27,7 +27,6 @@ _TOKENS = {  # ours -> OpenAI's, Anthropic's, LangChain's and older names
 }
 _TIMES = ("time", "timestamp", "created_at")
 KEPT = ("role", "content", "name", "tool_calls", "tool_results", "thinking", "refusal", "attachments", "documents")
-_ENDS = ("response.completed", "response.incomplete")  # with the whole response
 _BLOCKS = {  # type of a piece in Anthropic's streams -> its block, and where its text is
     "text_delta": ("text", "text"),
     "thinking_delta": ("thinking", "thinking"),
@@ -46,7 +45,7 @@ def request_messages(request: Any) -> tuple[str | None, list[dict[str, Any]]]:
     if items is None:
         raise BadRow("found a request without a list of messages under 'messages' or 'input'")
     contents = [value_at(request, name) for name in _SYSTEM] if isinstance(request, dict) else []
-    system = [_content(content)[0] for content in contents if content]
+    system = [_text_of(content) for content in contents if content]
     first, messages = instructions_apart(_joined(items), is_request=True)
     return "\n".join(filter(None, (*system, first))) or None, messages
 
@@ -158,8 +157,9 @@ def _joined(items: list[dict[str, Any]], answer: list[dict[str, Any]] | None = N
 def _message(item: dict[str, Any]) -> dict[str, Any]:
     kind = str(item.get("type"))
     if kind.endswith(_PARTS):
-        part = {**item, "thinking": _summary(item)} if kind == "reasoning" else item
-        _, labels = text_and_labels([part])
+        if kind == "reasoning":
+            item = {**item, "thinking": "\n".join(str(part.get("text") or "") for part in item.get("summary") or ())}
+        _, labels = text_and_labels([item])
         filled = {name: value for name, value in labels.items() if value}
         return {"role": "tool" if kind.endswith("_output") else "assistant", "content": "", **filled}
     content = item.get("content")
@@ -177,14 +177,10 @@ def _message(item: dict[str, Any]) -> dict[str, Any]:
     return message
 
 
-def _summary(item: dict[str, Any]) -> str:
-    return "\n".join(str(part.get("text") or "") for part in item.get("summary") or ())
-
-
-def _content(content: Any) -> tuple[str, dict[str, Any]]:
+def _text_of(content: Any) -> str:
     content = parsed(content)
     content = content.get("parts", content) if isinstance(content, dict) else content
-    return text_and_labels(content) if isinstance(content, list) else (str(content or ""), {})
+    return text_and_labels(content)[0] if isinstance(content, list) else str(content or "")
 
 
 def joined_stream(response: Any) -> Any:
@@ -196,7 +192,7 @@ def joined_stream(response: Any) -> Any:
         return response
     counts: dict[str, Any] = {}
     for chunk in response:
-        if chunk.get("type") in _ENDS:
+        if chunk.get("type") in ("response.completed", "response.incomplete"):  # with the whole response
             return chunk["response"]
         usage = (chunk["message"] if chunk.get("type") == "message_start" else chunk).get("usage") or {}
         counts |= {name: count for name, count in usage.items() if count is not None}  # each counts from the start

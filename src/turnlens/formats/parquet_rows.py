@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from turnlens.errors import ConversationError
-from turnlens.formats.budget import CELL, COLUMN, Budget
+from turnlens.formats.bad_input import CELL, COLUMN, Budget
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,9 +15,6 @@ from turnlens.formats.message_layouts import text_and_labels
 from turnlens.formats.message_times import DateOrder, Moment, moment
 from turnlens.formats.row_checker import plain_label
 
-_UNNAMED = "user"  # the role for texts without speakers, as in a survey
-_ANSWERS = "assistant"  # the role for answers in the row of what they answer
-
 
 class RawMessage(NamedTuple):
     """One message: its row's number, the values of its columns, and all else as labels."""
@@ -34,16 +31,18 @@ class RawMessage(NamedTuple):
     ) -> list[RawMessage]:
         """The message of a record, and its answer if there is one; ``others`` are columns that are no labels either.
 
+        Without a column of speakers, the user speaks, as in a survey; what is answered in the same row, the assistant.
+
         Raises:
             BadRow: It has no speaker, its text is none, or its time has day and month the other way round than before.
         """
         time = joined_time(value_at(record, name) for name in columns.times)
         used = (*columns.of_message, *filter(None, others), *columns.ignore)
         labels = {name: plain_label(value) for name, value in without(record, used).items()}
-        speaker = _UNNAMED if columns.speaker is None else value_at(record, columns.speaker)
+        speaker = "user" if columns.speaker is None else value_at(record, columns.speaker)
         message = cls(number, speaker, value_at(record, columns.text), time, labels)
         answer = value_at(record, columns.answer)
-        messages = [message] if answer in (None, "") else [message, message._replace(speaker=_ANSWERS, text=answer)]
+        messages = [message] if answer in (None, "") else [message, message._replace(speaker="assistant", text=answer)]
         if speaker is None or speaker == "":
             raise BadRow(f"no speaker in the column {columns.speaker!r}", number)
         for said in messages:

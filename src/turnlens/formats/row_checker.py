@@ -6,13 +6,15 @@ import json
 import re
 from typing import Any
 
-from turnlens.formats.bad_input import BadRow, warn
-from turnlens.formats.budget import CELL, LABEL
-from turnlens.formats.own_fields import PLACES, own_labels
+from turnlens.formats.bad_input import CELL, LABEL, BadRow, warn
 
 _KINDS: dict[type, str] = {str: "text", int: "a number", float: "a number", bool: "true or false", list: "a list"}
-_MAX_INTEGER = 2**63 - 1
 _NO_UNICODE = re.compile("[\ud800-\udfff]")
+# Where a company or an application keeps fields of its own, such as a branch. Sources: the first of
+# https://developers.intercom.com/docs/references/rest-api/api.intercom.io/conversations/conversation, the second of
+# https://developer.zendesk.com/api-reference/ticketing/tickets/tickets/ (a list, mostly of ids without names) and of
+# https://developers.freshdesk.com/api/#tickets (an object).
+_OWN = ("custom_attributes", "custom_fields")
 
 
 class RowChecker:
@@ -109,7 +111,7 @@ class RowChecker:
     def _storable(self, value: Any, subject: str) -> Any:
         if isinstance(value, str):
             return plain_label(self._unicode(value))
-        if isinstance(value, int) and abs(value) > _MAX_INTEGER:
+        if isinstance(value, int) and abs(value) > 2**63 - 1:
             raise BadRow(f"{subject} is a number of more than 64 bits; write it as text")
         if type(value) in (bool, int, float):
             return value
@@ -128,12 +130,32 @@ class RowChecker:
 
 
 def _with_own(row: dict[str, Any]) -> dict[str, Any]:
-    places = [name for name in PLACES if isinstance(row.get(name), dict | list)]
+    places = [name for name in _OWN if isinstance(row.get(name), dict | list)]
     if not places:
         return row
     own = {name: value for place in places for name, value in own_labels(row[place]).items()}
     rest = {name: value for name, value in row.items() if name not in places}
     return own | {name: value for name, value in rest.items() if value is not None or name not in own}
+
+
+def own_labels(fields: Any) -> dict[str, Any]:
+    """Return the texts, numbers and booleans of ``{name: value}`` or ``[{"id", "name"?, "value"}]`` as labels.
+
+    Fields that are not filled, or hold lists or objects, are left out.
+
+    >>> own_labels({"Branch": "Mill Lane", "Order": {"type": "order.list"}, "Paid": None})
+    {'Branch': 'Mill Lane'}
+    >>> own_labels([{"id": 27642, "value": "745"}, {"id": 5, "name": "Pets", "value": 2}])
+    {'custom_field_27642': '745', 'Pets': 2}
+    """
+    if isinstance(fields, list):
+        fields = {_own_name(field): field.get("value") for field in fields if isinstance(field, dict)}
+    named = fields.items() if isinstance(fields, dict) else ()
+    return {name: value for name, value in named if isinstance(value, str | int | float) and value != ""}
+
+
+def _own_name(field: dict[str, Any]) -> str:
+    return str(field.get("name") or field.get("title") or f"custom_field_{field.get('id')}")
 
 
 def plain_label(value: Any) -> Any:

@@ -18,8 +18,16 @@ from typing import Any, BinaryIO, TextIO, TypeVar, cast
 
 from turnlens._utils.text_values import with_formula
 from turnlens.errors import ConversationError
-from turnlens.formats.bad_input import BadRow, TooLargeError, limited_lines, line_limit, parse_text, warn
-from turnlens.formats.budget import COLUMN, Budget
+from turnlens.formats.bad_input import (
+    COLUMN,
+    BadRow,
+    Budget,
+    TooLargeError,
+    limited_lines,
+    line_limit,
+    parse_text,
+    warn,
+)
 from turnlens.formats.folders import readable_path, size_of
 from turnlens.formats.json_stream import JsonText
 from turnlens.formats.parquet_rows import parquet_rows
@@ -36,7 +44,6 @@ _QUOTED = re.compile('"[^"]*"')
 _HEADER_LINES = 64  # of a header with line breaks in its cells
 _HEADER_SOUGHT = 20  # lines
 _LONGEST_HEAD = 1 << 16  # characters of these lines
-_BOM = b"\xef\xbb\xbf"
 ROWS_OF_A_FILE = 1 << 40  # more than any has; numbers of rows in later files of one log begin at its multiples
 _T = TypeVar("_T")
 _encodings: dict[tuple[Path, int, int], str] = {}  # of files as they were
@@ -153,7 +160,7 @@ class Source:
             try:
                 for number, line in enumerate(limited_lines(file.readline), start=1):
                     if number == 1:
-                        line = line.removeprefix(_BOM)
+                        line = line.removeprefix(b"\xef\xbb\xbf")
                     if not line.isspace() and line:
                         yield number, line
             except TooLargeError as error:

@@ -160,13 +160,15 @@ def with_lists(attributes: dict[str, Any]) -> dict[str, Any]:
 
 def values_of(record: dict[str, Any], convention: str) -> dict[str, Any]:
     """The values of a span by their meanings, its kind as `_KINDS` has it, and its ``events`` and ``evaluations``."""
-    attributes = parsed(record.get("attributes"))
-    places = [with_lists(place) for place in (attributes, record, *_details(record)) if isinstance(place, dict)]
+    attributes, events = parsed(record.get("attributes")), _events(record)
+    # of a call, its attributes may be in its event, where a span must stay small
+    details = [e["attributes"] for e in events if e.get("name") == "gen_ai.client.inference.operation.details"]
+    places = [with_lists(place) for place in (attributes, record, *details) if isinstance(place, dict)]
     got = {meaning: _value_of(places, names) for meaning, names in CONVENTIONS[convention].items()}
     if _is_json(record, attributes):
         got |= {name: _unquoted(got[name]) for name in ("input", "output")}
     got["parent"] = got["parent"][-1] if isinstance(got["parent"], list) else got["parent"]  # all above it
-    got |= {"events": _messages_in_events(record), "evaluations": _evaluations(record)}
+    got |= {"events": _messages_in_events(record, events), "evaluations": _evaluations(events)}
     is_call = got["kind"] is None and (got["events"] or got["model"])
     kind = _KINDS.get(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(got["kind"] or "")).lower())
     return got | {"kind": "llm" if is_call else kind}
@@ -205,15 +207,14 @@ def _gathered(flat: dict[str, Any]) -> Any:
     return {name: _gathered(inner) for name, inner in groups.items()}
 
 
-def _messages_in_events(record: dict[str, Any]) -> list[tuple[bool, dict[str, Any]]]:
+def _messages_in_events(record: dict[str, Any], events: list[dict[str, Any]]) -> list[tuple[bool, dict[str, Any]]]:
     """The messages in the events of a span, or in a record of a log that is one; each with whether it is the answer."""
     attributes = record.get("attributes")
     own = record.get("eventName") or record.get("event_name") or value_at(attributes, "event.name")
-    events = [{"name": own, "body": decoded(record.get("body")), "attributes": attributes}] if own else []
-    events += _events(record)
-    written = parsed(attributes.get("events")) if isinstance(attributes, dict) else None  # as Logfire does
-    events += [{"name": e.get("event.name"), "body": e} for e in written or () if isinstance(e, dict)]
-    return [message for event in events for message in _messages_in(event)]
+    logged = [{"name": own, "body": decoded(record.get("body")), "attributes": attributes}] if own else []
+    inside = parsed(attributes.get("events")) if isinstance(attributes, dict) else None  # as Logfire does
+    written = [{"name": e.get("event.name"), "body": e} for e in inside or () if isinstance(e, dict)]
+    return [message for event in (*logged, *events, *written) for message in _messages_in(event)]
 
 
 def _events(record: dict[str, Any]) -> list[dict[str, Any]]:
@@ -221,14 +222,9 @@ def _events(record: dict[str, Any]) -> list[dict[str, Any]]:
     return [{**event, "attributes": decoded(event.get("attributes"))} for event in events if isinstance(event, dict)]
 
 
-def _details(record: dict[str, Any]) -> list[dict[str, Any]]:
-    """Attributes of a call that are in its event, where a span must stay small."""
-    return [e["attributes"] for e in _events(record) if e.get("name") == "gen_ai.client.inference.operation.details"]
-
-
-def _evaluations(record: dict[str, Any]) -> list[dict[str, Any]]:
+def _evaluations(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Scores in the events of a span, as ``{"name", "value"}``."""
-    results = [e["attributes"] for e in _events(record) if e.get("name") == "gen_ai.evaluation.result"]
+    results = [e["attributes"] for e in events if e.get("name") == "gen_ai.evaluation.result"]
     named = [{name.removeprefix("gen_ai.evaluation."): value for name, value in t.items()} for t in results if t]
     return [{"name": n.get("name"), "value": n.get("score.value", n.get("score.label"))} for n in named]
 

@@ -32,7 +32,6 @@ from turnlens.formats.span_conventions import CONVENTIONS, convention_of, decode
 Span = dict[str, Any]
 _OTLP = ("resourceSpans", "resourceLogs", "resource_spans", "resource_logs")
 _PAGES = ("data", "runs", "items", "content")  # of APIs
-_FAILED = (2, "STATUS_CODE_ERROR", "ERROR", "error")
 _NUMBERS = ("input_tokens", "output_tokens", "cost")
 
 
@@ -100,7 +99,7 @@ def _error(record: Span, got: dict[str, Any]) -> str | None:
     status = record.get("status")
     status = status if isinstance(status, dict) else {"code": status}
     codes = (status.get("code"), status.get("status_code"), record.get("status_code"), record.get("level"))
-    if not any(code in _FAILED for code in codes):
+    if not any(code in (2, "STATUS_CODE_ERROR", "ERROR", "error") for code in codes):
         return str(got["error"]) if got.get("error") else None
     messages = (got.get("error"), got.get("failure"), status.get("message"), status.get("description"))
     return str(next(filter(None, (*messages, record.get("status_message"))), "error"))

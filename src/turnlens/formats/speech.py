@@ -36,7 +36,6 @@ _TIMES = r"[ \t]*(?:\d+:)?\d{2}:\d{2}[.,]\d{3}[ \t]+-->"
 _BLANK_AFTER_TIMES = re.compile(
     rf"^({_TIMES}[^\n]*\n)(?:[ \t]*\n)+(?!(?:[^\n]*\n)?{_TIMES})(?!NOTE|STYLE|REGION)", re.M
 )
-_FEW = 3
 _MOST_ROLLED = 8  # lines; a screen shows two or three
 _WORD_TIME = re.compile(r"<\d[\d:.]*>")  # within captions that roll up
 _UNNAMED = "speaker"
@@ -102,7 +101,7 @@ def _rolled(captions: list[Any]) -> list[str]:
     texts = [caption.raw_text for caption in captions]
     lines = [[line for line in _plain(text).splitlines() if line.strip()] for text in texts]
     repeated = [0, *(_overlap(before, after) for before, after in pairwise(lines))]
-    repeats = 2 * sum(map(bool, repeated)) > len(texts) > _FEW and not any(map(_VOICE.search, texts))
+    repeats = 2 * sum(map(bool, repeated)) > len(texts) > 3 and not any(map(_VOICE.search, texts))
     is_rolling = repeats or any(map(_WORD_TIME.search, texts))
     return ["\n".join(own[n:]) for own, n in zip(lines, repeated)] if is_rolling else texts
 

@@ -29,8 +29,7 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from turnlens.errors import ConversationError
-from turnlens.formats.bad_input import BadRow, parse_record, warn
-from turnlens.formats.budget import RECORD
+from turnlens.formats.bad_input import RECORD, BadRow, parse_record, warn
 from turnlens.formats.column_names import plain_name
 from turnlens.formats.columns import NO_COLUMNS, Columns, check_present, columns_known, find_columns, value_at, without
 from turnlens.formats.file_head import PAGES, any_records
@@ -42,7 +41,6 @@ from turnlens.formats.source_file import Source
 from turnlens.formats.waiting_rows import groups_of, waiting_rows
 
 _PAGES = (*PAGES.split(), "messages", "events")
-_HEADED = (".csv", ".tsv", ".parquet", ".xlsx")
 _YES, _NO = frozenset(("true", "1", "yes")), frozenset(("false", "0", "no"))
 # By the plain name of a column, the values that tell an internal note.
 _OF_NOTES = dict.fromkeys(("public", "is_public"), _NO) | dict.fromkeys(
@@ -111,7 +109,7 @@ def columns_read(source: Source, chosen: Columns | None = None) -> Columns:
 
 def _resolved(source: Source, row: dict[str, Any], chosen: Columns) -> Columns:
     try:
-        if source.ending in _HEADED:
+        if source.ending in (".csv", ".tsv", ".parquet", ".xlsx"):
             check_present(chosen, row)
         return find_columns(row, chosen, example=row)
     except ValueError as problem:

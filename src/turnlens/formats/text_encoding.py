@@ -6,16 +6,14 @@ import codecs
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any, BinaryIO, cast
 
-from turnlens.formats.bad_input import warn
+from turnlens.formats.bad_input import CHUNK_BYTES, in_pieces, warn
 
 UTF8 = "utf-8"
-_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-CHUNK_BYTES = 1 << 16
 _BYTES_LOOKED_AT = 1 << 26
 _SAMPLE_BYTES = 1 << 16
 _CERTAIN = 1000  # letters beyond ASCII after which the encoding is settled
@@ -36,8 +34,6 @@ _SIGNS = set("’‘“”„‚«»‹›–—…•·€£¥§°©®™´¡¿
 # Where they stand together: scripts of their own, told apart by `charset-normalizer`; the likeliest first.
 _OF_TWO_BYTES = ("gb18030", "big5", "cp932", "euc_jp", "cp949")
 _OF_SCRIPTS = ("cp1251", "cp1253", "cp1256", "cp1255", "koi8_r", *_OF_TWO_BYTES, "cp874")
-_FEW = 3
-_ASCII = ("ascii", "us-ascii")  # what mail programs also call all else
 
 
 def as_utf8(file: BinaryIO, encoding: str) -> BinaryIO:
@@ -76,7 +72,7 @@ def utf16_of(beginning: bytes) -> str | None:
     >>> utf16_of("id,text\n1,你好\n".encode("utf-16-le"))
     'utf-16-le'
     """
-    if beginning[:2] in _UTF16_MARKS:
+    if beginning[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         return "utf-16"
     upper, lower = beginning[::2].count(0), beginning[1::2].count(0)
     is_rare = max(upper, lower) <= _LEAST_NULS * len(beginning) or 0 not in beginning.split(b"\n", 1)[0]
@@ -98,7 +94,7 @@ def decoded(raw: bytes, encoding: str | None, place: str) -> str:
     ('café', 'café')
     """
     name = _named(encoding or "")
-    if name is None or (name in _ASCII and not raw.isascii()):
+    if name is None or (name in ("ascii", "us-ascii") and not raw.isascii()):  # as mail may call any
         with io.BufferedReader(cast(io.RawIOBase, io.BytesIO(raw))) as file:
             name = encoding_of(cast(BinaryIO, file))
         if not name.startswith("utf"):
@@ -144,9 +140,7 @@ def report(place: str, encoding: str) -> None:
     warn(place, f"not UTF-8; read as {encoding}. If letters are wrong, name the encoding (--encoding)")
 
 
-@lru_cache
-def _report_once(place: str, encoding: str) -> None:
-    report(place, encoding)
+_report_once = lru_cache(report)
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:
@@ -166,7 +160,7 @@ def _legacy(sample: bytes) -> str | None:
     if 2 * alone <= len(runs):
         return _of_scripts(sample, _OF_SCRIPTS)
     # the second byte of a letter may look like ASCII
-    return _of_europe(sample) or (_of_scripts(sample, _OF_TWO_BYTES) if len(runs) > _FEW else None)
+    return _of_europe(sample) or (_of_scripts(sample, _OF_TWO_BYTES) if len(runs) > 3 else None)
 
 
 def _of_europe(sample: bytes) -> str | None:
@@ -194,22 +188,3 @@ def _of_scripts(sample: bytes, encodings: Sequence[str]) -> str | None:
         if name in encodings
     }
     return min(scores, key=scores.__getitem__, default=None)
-
-
-def in_pieces(read: Callable[[], bytes]) -> BinaryIO:
-    """A file whose bytes a function gives piece by piece, an empty one at its end."""
-    return cast(BinaryIO, io.BufferedReader(_Pieces(read), CHUNK_BYTES))
-
-
-class _Pieces(io.RawIOBase):
-    def __init__(self, read: Callable[[], bytes]) -> None:
-        self._read, self._ready = read, b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        self._ready = self._ready or self._read()
-        taken, self._ready = self._ready[: len(buffer)], self._ready[len(buffer) :]
-        buffer[: len(taken)] = taken
-        return len(taken)

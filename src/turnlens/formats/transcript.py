@@ -21,7 +21,6 @@ from turnlens.formats.message_times import spoken_time
 from turnlens.formats.source_file import Source
 
 _SEPARATOR = re.compile(r"\s*(-{3,}|={3,}|\*{3,}|_{3,})\s*")
-_LEAST_SHARE = 0.3
 _TIME = r"(?:\d{4}-\d{2}-\d{2}[T ])?\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d+)?(?:\s?[AaPp][Mm])?"
 # A time before or after the name, bold type as in Markdown, and the colon of any script. A name has no sentence in it.
 _NAMED = re.compile(
@@ -30,7 +29,6 @@ _NAMED = re.compile(
     rf"(?:\s*[\[(](?P<later>{_TIME})[\])])?\s*(?::(?:\*\*|__)?(?=\s|$)|：)\s*(?P<text>.*)",
     re.DOTALL,
 )
-_MOST_WORDS = 5
 # What stands in small letters within names.
 _PARTICLES = frozenset(["and", "of", "the", "de", "da", "di", "do", "du", "del", "della", "van", "von", "der", "den"])
 
@@ -77,7 +75,7 @@ def matches(head: Head) -> bool:
     """Match if enough lines begin with a name that begins others too: a list of settings has each name once."""
     lines = [line for line in head.lines if not _SEPARATOR.fullmatch(line)]
     spoken = [line.name for line in (spoken_by(line, speakers(lines)) for line in lines) if line is not None]
-    return len(set(spoken)) < len(spoken) and len(spoken) >= _LEAST_SHARE * len(lines)
+    return len(set(spoken)) < len(spoken) and len(spoken) >= 0.3 * len(lines)
 
 
 FORMAT = Format(
@@ -111,7 +109,7 @@ def named_line(line: str) -> NamedLine | None:
     if match is None:
         return None
     name = match["name"].strip()
-    if len(name.split()) > _MOST_WORDS or not any(character.isalpha() for character in name):
+    if len(name.split()) > 5 or not any(character.isalpha() for character in name):
         return None
     time = match["time"] or match["later"]
     return NamedLine(name, match["text"].strip(), time, is_marked=bool(time or match["bold"]))

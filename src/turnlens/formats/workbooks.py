@@ -18,14 +18,11 @@ from xml.parsers import expat
 
 from turnlens._compat import worksheet_part
 from turnlens.errors import ConversationError
-from turnlens.formats.bad_input import TooLargeError, warn
-from turnlens.formats.budget import CELL, ELEMENT, FILE, ROW, Budget
+from turnlens.formats.bad_input import CELL, ELEMENT, FILE, ROW, Budget, TooLargeError, warn
 
 _MOST_ELEMENTS = 200_000  # of XML in a row or string, for which the library takes a kilobyte each; 16,384 columns fit
 _UNITS_OF_A_BYTE = 4  # which the library keeps more than once
 _LONGEST_TAG = 1 << 20  # bytes; the parser reads an unfinished one again with each piece
-_READ_AT_ONCE = 1 << 16  # bytes
-_HEADER_SOUGHT = 20  # rows
 _NO_XML = re.compile("[\0-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
 _ESCAPED = re.compile("_x(?![Dd][89A-Fa-f])([0-9A-Fa-f]{4})_")  # but for halves of pairs
 # What the library raises where a workbook is damaged; of XML, SyntaxError.
@@ -114,7 +111,7 @@ def _merged_in(xml: IO[bytes], budget: Budget) -> Merged:
     parser.StartElementHandler = start
     parser.StartDoctypeDeclHandler = refuse
     read = 0
-    while piece := xml.read(_READ_AT_ONCE):
+    while piece := xml.read(1 << 16):
         cost = 0
         parser.Parse(piece)
         budget.spend(cost, "the unpacked workbook")
@@ -157,7 +154,7 @@ def _filled_down(rows: Iterator[tuple[int, tuple[Any, ...]]], merged: Merged) ->
 
 def _from_header(rows: Iterator[tuple[int, tuple[Any, ...]]], merged: Merged) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """The rows without titles above the header: those merged across, or with at most half as many cells as others."""
-    first = list(islice(rows, _HEADER_SOUGHT))
+    first = list(islice(rows, 20))
     filled = [sum(1 for value in row if _text(value)) for _, row in first]
     least = max(filled, default=0) / 2
     headers = (n for n, row in enumerate(first) if filled[n] > least and row[0] not in merged.across)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -24,7 +24,6 @@ from turnlens.scale.output import Shard
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-_CACHED = ("message", "message-with-history")
 _CONTEXTS: dict[str, Literal["history", "conversation"]] = {
     "message-with-history": "history",
     "message-in-context": "conversation",
@@ -75,54 +74,58 @@ def embed(
     if output is not None:
         check_vector_file(output, force, data)
     conversations = read_conversations(data)
-    encoder = as_encoder(encoder) if dtype is None else as_sentence_transformer(encoder)
-    kept = VectorCache(encoder) if cache and level in _CACHED and can_be_cached(encoder) else None
-    rows = rows_of_embedding(encoder, embedding, kept)
+    embedder = Embedder(embedding, encoder, cache=cache)
     if output is None:
-        return rows(conversations)
-    return write_embeddings(
-        rows, settings_of_embedding(encoder, embedding), conversations, output, resume=resume, force=force
-    )
+        return embedder.rows(conversations)
+    return write_embeddings(embedder.rows, embedder.settings, conversations, output, resume=resume, force=force)
 
 
 class Embedder:
-    """An encoder that embeds tables of conversations; each process loads its own.
+    """An encoder that embeds conversations in one way; each process loads its own.
 
     Args:
         embedding: How conversations are embedded.
+        encoder: The encoder, or its name or path; by default the one that is named there.
         threads: Number of processor threads; 0 leaves it as it is.
+        cache: Keep the vectors of messages on disk.
     """
 
-    def __init__(self, embedding: Embedding, threads: int = 0) -> None:
+    def __init__(
+        self,
+        embedding: Embedding,
+        encoder: Encoder | SentenceTransformer | str | os.PathLike[str] | None = None,
+        threads: int = 0,
+        cache: bool = False,
+    ) -> None:
         load = as_encoder if embedding.dtype is None else as_sentence_transformer
-        encoder = load(embedding.model)
+        self._encoder, self._embedding = load(embedding.model if encoder is None else encoder), embedding
         if threads:
-            encoder.limit_threads(threads)
-        self._embed = rows_of_embedding(encoder, embedding)
-        self.settings = settings_of_embedding(encoder, embedding)
+            self._encoder.limit_threads(threads)
+        self._cache = None
+        if cache and embedding.level in ("message", "message-with-history") and can_be_cached(self._encoder):
+            self._cache = VectorCache(self._encoder)
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """Everything that the vectors depend on, in the form that outputs record."""
+        encoder = self._encoder
+        made_by = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), **self._embedding.settings}
+        digest = centre_digest(encoder.centre) if self._embedding.level == "conversation" else ""
+        return {**made_by, "centre": digest} if digest else made_by
+
+    def rows(self, conversations: Dataset) -> pa.Table:
+        """The rows of ``turnlens embed``."""
+        level, dtype = self._embedding.level, self._embedding.dtype
+        if level == "conversation":
+            return embed_whole(self._encoder, self._embedding.pooling, conversations, dtype)
+        return embed_messages(self._encoder, conversations, dtype, self._cache, _CONTEXTS.get(level))
 
     def embed(self, conversations: list[dict[str, Any]]) -> pa.Table:
         """The table that ``turnlens embed`` makes from conversations."""
-        return self._embed(Dataset.from_list(conversations))
+        return self.rows(Dataset.from_list(conversations))
 
 
-def rows_of_embedding(
-    encoder: Encoder, embedding: Embedding, cache: VectorCache | None = None
-) -> Callable[[Dataset], pa.Table]:
-    """A function from conversations to the rows of ``turnlens embed``; it may look messages up in a cache."""
-    if embedding.level == "conversation":
-        return partial(embed_whole, encoder, embedding.pooling, dtype=embedding.dtype)
-    context = _CONTEXTS.get(embedding.level)
-    return partial(embed_messages, encoder, dtype=embedding.dtype, cache=cache, context=context)
-
-
-def settings_of_embedding(encoder: Encoder, embedding: Embedding) -> dict[str, Any]:
-    """Everything that the vectors depend on, in the form that outputs record."""
-    settings = {"encoder": encoder_source(encoder), "weights": weights_digest(encoder), **embedding.settings}
-    digest = centre_digest(encoder.centre)
-    return {**settings, "centre": digest} if digest and embedding.level == "conversation" else settings
-
-
+@dataclass(frozen=True)
 class ShardWriter:
     """Embeds the shards that are not done and writes their parts.
 
@@ -134,17 +137,18 @@ class ShardWriter:
         ValueError: The encoder is not the one that the job was started with.
     """
 
-    def __init__(self, job: Job, embedder: Embedder) -> None:
-        self._job = job
-        self._embedder = embedder
-        actual, expected = embedder.settings["weights"], job.settings["weights"]
+    job: Job
+    embedder: Embedder
+
+    def __post_init__(self) -> None:
+        actual, expected = self.embedder.settings["weights"], self.job.settings["weights"]
         if actual != expected:
-            name = embedder.settings["encoder"]
+            name = self.embedder.settings["encoder"]
             problem = f"the weights of {name} are {actual} here, {expected} where the job began"
             raise ValueError(f"{problem}: all workers must find the same model")
 
     def write(self, shard: Shard) -> Shard:
         """Embed a shard, write its part, and return the shard as done."""
-        if shard.is_unfinished:
-            self._job.output.write_part(shard, self._embedder.embed(shard.rows_to_embed()), self._job.settings)
+        if shard.content:
+            self.job.output.write_part(shard, self.embedder.embed(shard.rows_to_embed()), self.job.settings)
         return shard.done()

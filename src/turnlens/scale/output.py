@@ -28,7 +28,6 @@ from turnlens.data.read_options import ReadingOptions
 from turnlens.scale.inputs import InputFile
 
 MANIFEST = "_manifest.json"  # readers of Parquet folders skip names that begin with an underscore
-_METADATA = "turnlens"
 _PART = "part-"
 
 
@@ -106,7 +105,8 @@ class PartFolder:
         parts: dict[str, list[str]] = {}
         for name in sorted(self._listed()):
             if name.startswith(_PART):
-                parts.setdefault(digest_of(name), []).append(name)
+                digest = name.removesuffix(".parquet").rpartition("-")[2]
+                parts.setdefault(digest, []).append(name)
         return parts
 
     def _listed(self) -> list[str]:
@@ -126,7 +126,7 @@ class PartFolder:
     def write_part(self, shard: Shard, table: pa.Table, settings: Mapping[str, Any]) -> None:
         """Write the vectors of a shard; writing it again gives the same part."""
         packed = io.BytesIO()
-        pq.write_table(table.replace_schema_metadata({_METADATA: json.dumps(dict(settings))}), packed)
+        pq.write_table(table.replace_schema_metadata({"turnlens": json.dumps(dict(settings))}), packed)
         self._write(shard.name, packed.getvalue())
 
     def _write(self, name: str, data: bytes) -> None:
@@ -222,11 +222,6 @@ class Shard:
         """The name of the shard's part. Sorted by name, parts are in the order of the corpus."""
         return f"part-{self.file:05d}-{self.number:07d}-{self.digest}.parquet"
 
-    @property
-    def is_unfinished(self) -> bool:
-        """Say whether it still has to be embedded."""
-        return bool(self.content)
-
     def done(self) -> Shard:
         """The shard without the content that is needed to embed it."""
         return replace(self, content=b"")
@@ -237,11 +232,6 @@ class Shard:
             {"id": name, "messages": [{"role": role, "content": text} for role, text in messages]}
             for name, messages in json.loads(self.content)
         ]
-
-
-def digest_of(name: str) -> str:
-    """The digest in the name of a part."""
-    return name.removesuffix(".parquet").rpartition("-")[2]
 
 
 def read_shards(

@@ -78,7 +78,7 @@ class _Actor:
     def __init__(self, job: Job, threads: int) -> None:
         from turnlens.scale.embed import Embedder, ShardWriter  # imports torch, which readers do not need
 
-        self._writer = ShardWriter(job, Embedder(job.embedding, threads))
+        self._writer = ShardWriter(job, Embedder(job.embedding, threads=threads))
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         return asdict(self._writer.write(Shard(**row)))
@@ -110,7 +110,6 @@ def _own_errors(ray: Any) -> Iterator[None]:
 
 
 _CPUS_OF_AN_ACTOR = 4
-_STARTS = 3
 
 
 @dataclass(frozen=True)
@@ -182,7 +181,7 @@ def _start(ray: Any, actors: int, worker_output: bool) -> None:
     # Ray is told of one CPU too many. It is for readers, which hardly need it but could not run if actors held all
     # CPUs.
     cpus = 1 + max(actors, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-    for left in reversed(range(_STARTS)):
+    for left in reversed(range(3)):  # further starts
         try:
             quiet = {"include_dashboard": False, "logging_level": logging.ERROR, "log_to_driver": worker_output}
             ray.init(address="local", num_cpus=cpus, **quiet)
@@ -269,7 +268,7 @@ class _DatasetActor:
     def __init__(self, embedding: Embedding, threads: int) -> None:
         from turnlens.scale.embed import Embedder
 
-        self._embedder = Embedder(embedding, threads)
+        self._embedder = Embedder(embedding, threads=threads)
 
     def __call__(self, batch: pa.Table) -> pa.Table:
         return self._embedder.embed(batch.select(["id", "messages"]).to_pylist())

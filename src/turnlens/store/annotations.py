@@ -27,14 +27,12 @@ from turnlens.store.state import StoreError
 
 ANNOTATIONS_FILE = "annotations.json"
 _SCHEMA = 1
+_UNREADABLE: tuple[type[Exception], ...] = (BadRow, ConversationError, *DAMAGE)
 # What a conversation of a sample is an example of, where its request is, and which group that is in.
 SAMPLED_AS, REQUEST_TURN, GROUP, GROUP_NAME = "sampled_as", "request_turn", "group", "group_name"
 REASONS = ("request", "no request", "edge", "surprising", "failed")
-_TABLES = (".csv", ".xlsx", ".parquet")
-_UNREADABLE: tuple[type[Exception], ...] = (BadRow, ConversationError, *DAMAGE)
 _COLUMNS = {"id", "turn", GROUP_NAME}  # a person may have deleted others
 _log = logging.getLogger("turnlens")
-_IDS = ("id", "conversation")
 _READ = (".csv", ".tsv", ".txt", ".xlsx", ".parquet", ".jsonl", ".ndjson", ".json")
 # What the names of labels would take the place of.
 _RESERVED = ("id", "messages", "role", "content", "time")
@@ -122,7 +120,7 @@ def without_sample_labels(record: Record) -> Record:
 def is_table_of_groups(file: Path) -> bool:
     """Return true if a file is a table of turnlens's own, of requests or messages with their groups."""
     source = Source(file)
-    if source.ending not in _TABLES:
+    if source.ending not in (".csv", ".xlsx", ".parquet"):
         return False
     try:
         record = next((parse_record(raw) for _, raw in source.records()), {})
@@ -227,7 +225,7 @@ def _sources(data: ConversationSource) -> list[Source]:
 def _rows_of(source: Source, labels: Sequence[str]) -> list[LabelledRow]:
     records = list(_records(source))
     columns = dict.fromkeys(name for _, record in records for name in record)
-    id_column = next((name for name in _IDS if name in columns), None)
+    id_column = next((name for name in ("id", "conversation") if name in columns), None)
     for name in ("id", *labels) if id_column is None else labels:
         if name not in columns:
             problem = (

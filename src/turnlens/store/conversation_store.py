@@ -15,8 +15,11 @@ from turnlens._utils.arguments import require_list
 from turnlens.store.annotations import (
     Annotation,
     annotated,
+    annotations_of,
     forget_annotations,
+    labelled_rows,
     read_annotations,
+    rows_in,
     without_sample_labels,
     write_annotations,
 )
@@ -55,11 +58,7 @@ class ConversationStore(StoreReader):
     """
 
     def __init__(
-        self,
-        path: Path,
-        encoder: StoreEncoder | None = None,
-        digest: str | None = None,
-        read_only: bool | None = None,
+        self, path: Path, encoder: StoreEncoder | None = None, digest: str | None = None, read_only: bool | None = None
     ) -> None:
         if read_only is None:
             raise TypeError(f"a store is opened by ConversationStore.open({str(path)!r}), not by ConversationStore(…)")
@@ -164,11 +163,7 @@ class ConversationStore(StoreReader):
         return store
 
     def add(
-        self,
-        data: ConversationSource,
-        *,
-        progress: Callable[[int], None] | None = None,
-        cache: bool = False,
+        self, data: ConversationSource, *, progress: Callable[[int], None] | None = None, cache: bool = False
     ) -> AddReport:
         """Add conversations, or the new messages of conversations that are stored already.
 
@@ -230,8 +225,6 @@ class ConversationStore(StoreReader):
             StoreError: As for `add`.
             ValueError: No label is named, or one as a part of conversations is.
         """
-        from turnlens.store.annotations import annotations_of, labelled_rows, rows_in
-
         rows = labelled_rows(data, require_list(labels, "labels"))
         with self._changes() as changes:
             new_annotations = annotations_of(rows_in(changes.tables, rows))
@@ -322,11 +315,7 @@ class ConversationStore(StoreReader):
             forget_old(self.path, changes.tables.state)
 
     def reindex(
-        self,
-        encoder: Encoder,
-        *,
-        pooling: str | None = None,
-        progress: Callable[[int], None] | None = None,
+        self, encoder: Encoder, *, pooling: str | None = None, progress: Callable[[int], None] | None = None
     ) -> None:
         """Embed everything with another encoder, and then switch to it; until then, searches use the old one.
 

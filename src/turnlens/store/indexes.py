@@ -25,13 +25,11 @@ if TYPE_CHECKING:
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _MOSTLY = 0.2  # of all characters
 _MANY = 0.1  # of all texts
-_ENGLISH = "English"
 _TOGETHER = 20  # messages, which are too short one by one for a language to be told
 _COMMITS_UNTIL_TIDY, _SMALL = 64, 4096  # in a store of 4,096 messages at most; beyond, with their square root
 _LARGEST_UNINDEXED, _WHILE_ADDING = 0.25, 1.0  # texts outside the index, as a share of the texts in it
 _UNINDEXED_BYTES = 2 * 2**20  # of a store of that size, too; a search for words reads them in some 70 ms
 RETENTION = timedelta(minutes=10)  # longer than any reader needs to notice a commit
-_NEVER = timedelta(days=36_500)
 SMALLEST_INDEXED = 20_000  # vectors; fewer are held in memory. Measured in docs/results.md#what-it-costs.
 _LEAST_LIVE = 0.75  # of the rows of an index; if more were deleted, it is written again
 
@@ -76,7 +74,7 @@ def _fitting_tokenizer(texts: Sequence[str], language: str) -> str:
     if sum(unspaced) > _MOSTLY * sum(map(len, texts)):
         return "ngram"
     is_mixed = sum(map(bool, unspaced)) > _MANY * len(texts)
-    return "icu" if is_mixed or (language == _ENGLISH and _is_foreign(texts)) else "simple"
+    return "icu" if is_mixed or (language == "English" and _is_foreign(texts)) else "simple"
 
 
 def _is_foreign(texts: Sequence[str]) -> bool:
@@ -121,7 +119,7 @@ def tidy(changes: Transaction, retention: timedelta) -> None:
     """
     tables = changes.tables
     for table in (tables.messages, tables.conversations):
-        table.inner.optimize(cleanup_older_than=_NEVER)  # the committed version is not the last one yet
+        table.inner.optimize(cleanup_older_than=timedelta(days=36_500))  # the committed version is not the last one yet
     changes.commit(commits=0, unindexed=0)
     indexes = {
         name: _indexed(changes, name, table, column) for name, (table, column) in _vector_columns(tables).items()

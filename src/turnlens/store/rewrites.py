@@ -57,7 +57,9 @@ def reindex(path: Path, changes: Transaction, encoder: StoreEncoder, progress: C
             tidy_if_due(path, copying, is_adding=True)
             if progress is not None:
                 progress(len(records))
-        _delete_what_is_gone(old, copying)
+        kept = set(all_ids(old))
+        if gone := [name for name in all_ids(copying.tables) if name not in kept]:  # since the copy was begun
+            delete_conversations(copying, gone)
         with naming_damage(path):
             tidy(copying, RETENTION)
     switch(path, copy)
@@ -83,13 +85,6 @@ def other_folders(path: Path, state: StoreState) -> list[Path]:
     """The folders of tables that are not in use: of earlier encoders, and of unfinished copies, which are stores."""
     folders = [path / FIRST_FOLDER, *path.glob(f"{_PREFIX}*"), *path.glob(f"{ERASED}*")]
     return [folder for folder in folders if folder.is_dir() and Path(state.folder).parts[0] != folder.name]
-
-
-def _delete_what_is_gone(old: Tables, copying: Transaction) -> None:
-    """Delete from an unfinished copy what was deleted from the store since the copy was begun."""
-    kept = set(all_ids(old))
-    if gone := [name for name in all_ids(copying.tables) if name not in kept]:
-        delete_conversations(copying, gone)
 
 
 def erase(path: Path, changes: Transaction, ids: list[str], progress: Callable[[int], None] | None) -> int:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from turnlens.data.automatic_replies import AUTOMATIC, AutomaticReplies, find_automatic_replies, letters_of
 from turnlens.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, named_in, names_role, said_by
 from turnlens.store.hits import ConversationHit, MessageHit, ReplyHit
-from turnlens.store.lance_table import Tables
+from turnlens.store.lance_table import LanceTable, Tables
 from turnlens.store.records import ORDER, labels_of, labels_of_hit
 
 _FUSION = 60  # k of reciprocal rank fusion (Cormack et al., SIGIR 2009)
@@ -46,12 +46,7 @@ def fused(rankings: Iterable[np.ndarray], count: int) -> tuple[np.ndarray, np.nd
 
 
 def find_messages(
-    tables: Tables,
-    vector: np.ndarray | None,
-    text: str | None,
-    where: str | None,
-    limit: int,
-    offset: int,
+    tables: Tables, vector: np.ndarray | None, text: str | None, where: str | None, limit: int, offset: int
 ) -> list[MessageHit]:
     """Find messages similar to a vector (dim,), a text, or both; see `ConversationStore.search_messages`."""
     depth = limit + offset
@@ -171,12 +166,7 @@ def absent_names(tables: Tables, where: str, level: Literal["message", "conversa
     is_message = level == "message"
     table, column = (tables.messages, "role") if is_message else (tables.conversations, "speakers")
     roles, labels = named_in(where, MESSAGE_COLUMNS if is_message else CONVERSATION_COLUMNS)
-    there: set[str] = set()
-    entries: set[str] = set()
-    for batch in table.batches([column, "labels"]):
-        said = batch[column] if is_message else batch[column].flatten()
-        there.update(pc.unique(said).to_pylist())
-        entries.update(pc.unique(batch["labels"].flatten()).to_pylist())
+    there, entries = _values_in(table, column), _values_in(table, "labels")
     names = sorted({entry.partition("=")[0] for entry in entries})
     told = [f"no {level} has the role {role!r}; there are {_listed(there)}" for role in roles if role not in there]
     for name, asked in labels.items():
@@ -190,11 +180,15 @@ def absent_names(tables: Tables, where: str, level: Literal["message", "conversa
 
 def label_names(tables: Tables) -> set[str]:
     """Return the names of the labels of messages and of conversations. This goes through the whole store."""
-    entries: set[str] = set()
-    for table in (tables.messages, tables.conversations):
-        for batch in table.batches(["labels"]):
-            entries.update(pc.unique(batch["labels"].flatten()).to_pylist())
+    entries = _values_in(tables.messages, "labels") | _values_in(tables.conversations, "labels")
     return {entry.partition("=")[0] for entry in entries}
+
+
+def _values_in(table: LanceTable, column: str) -> set[str]:
+    """The distinct texts of a column of texts or of lists of texts."""
+    columns = (batch[column] for batch in table.batches([column]))
+    flat = (values if pa.types.is_string(values.type) else values.flatten() for values in columns)
+    return {text for values in flat for text in pc.unique(values).to_pylist()}
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -33,8 +33,6 @@ STATE_FILE = "store.json"
 LOCK_FILE = "writer.lock"
 _HOLDER = "writer.json"
 LOCK_SECONDS = 5.0  # how long a writer waits for another writer
-_NOT_PERMITTED = (errno.EACCES, errno.EPERM, errno.EROFS)
-_ROOM = 2**20  # bytes, without which a disk is full
 _PLACE_IN_SOURCES = re.compile(r", /\S+\.rs:\d+(:\d+)?")
 Stamp = tuple[int, int] | None
 
@@ -241,7 +239,7 @@ def naming_damage(store: Path, stamp: Stamp = None, passing: tuple[type[Exceptio
             raise StoreError(
                 f"the disk of {place} is full ({detail}); the store is sound: free some space and do the same again"
             ) from error
-        if errno_of(error) in _NOT_PERMITTED:
+        if errno_of(error) in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise not_permitted(store, detail) from error
         raise StoreError(
             f"{store} cannot be used: {detail}. If its files were cut, changed or removed, copy a backup back, or "
@@ -254,7 +252,7 @@ def _full_disk(store: Path) -> tuple[Path, BaseException] | None:
     for folder in (store, Path(tempfile.gettempdir())):  # indexes are built in the folder for temporary files
         try:
             with tempfile.TemporaryFile(dir=folder) as file:
-                file.write(bytes(_ROOM))
+                file.write(bytes(2**20))
         except OSError as error:
             if is_disk_full(error):
                 return folder, error

@@ -45,7 +45,6 @@ _INDEXES = {"messages": {"vector": "vector", "reply": "reply"}, "conversations":
 _ENVIRONMENT = {"LANCE_DEFAULT_IO_BUFFER_SIZE": str(32 * 2**20), "LANCEDB_LOG": "error"}
 
 _INDEX_CACHE, _METADATA_CACHE = 128 * 2**20, 32 * 2**20  # bytes; LanceDB would take up to 6 GB and 1 GB
-_FILE = "ids.key"
 
 
 def new_state(encoder: StoreEncoder, tokenizer: str, language: str) -> StoreState:
@@ -240,7 +239,7 @@ def id_key(path: str | os.PathLike[str]) -> bytes:
         ValueError: The key is damaged.
     """
     path = folder_of(path)
-    file = path / _FILE
+    file = path / "ids.key"
     try:
         if file.exists():
             return load_or_create_key(file)

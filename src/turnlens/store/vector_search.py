@@ -43,13 +43,7 @@ class VectorSearch:
         return {**self._former, **self._loaded}
 
     def nearest(
-        self,
-        table: LanceTable,
-        column: str,
-        query: np.ndarray,
-        count: int,
-        allowed: np.ndarray | None,
-        is_exact: bool,
+        self, table: LanceTable, column: str, query: np.ndarray, count: int, allowed: np.ndarray | None, is_exact: bool
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """The ids with the greatest inner products with a query, best first, and these products.
 

@@ -25,8 +25,6 @@ from turnlens.training.losses.composed import composed_queries
 # Selects the interpolation. It follows labels even where messages come to mean no more than their conversations, and
 # where answers teach what no context does, which "in_context" counts as a loss.
 STABILITY = "stability"
-_NEIGHBOURS = 10
-_GROUPS = 20
 _DRAWS = 40  # of halves: between two encoders, a draw differs by five points more or less by chance
 
 
@@ -144,7 +142,7 @@ class HeldOut:
 
     def _groups(self, vectors: FloatArray, learned: IntArray, seed: int) -> IntArray:
         """Group all messages by k-means that is fitted to some of them (messages,)."""
-        count = min(_GROUPS, max(1, len(np.unique(self.text[learned])) // 2))
+        count = min(20, max(1, len(np.unique(self.text[learned])) // 2))
         return np.asarray(KMeans(count, n_init=1, random_state=seed).fit(vectors[learned]).predict(vectors))
 
 
@@ -163,7 +161,7 @@ def _reciprocal_ranks(scores: FloatArray, true: FloatArray, others: BoolArray) -
 def _nearest(scores: FloatArray, others: BoolArray) -> BoolArray:
     """Mark the ten of the others with the highest scores (rows, messages)."""
     among = np.where(others, scores, -np.inf)
-    count = min(_NEIGHBOURS, among.shape[1])
+    count = min(10, among.shape[1])
     nearest = np.zeros(among.shape, dtype=bool)
     np.put_along_axis(nearest, np.argpartition(-among, count - 1, axis=1)[:, :count], True, axis=1)
     return nearest & others

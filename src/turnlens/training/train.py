@@ -32,8 +32,6 @@ from turnlens.training.recipes import Recipe, get_recipe
 from turnlens.training.run import Run, TrainingState
 from turnlens.training.training_report import TrainingReport
 
-_TIMED = 256  # messages that are embedded to estimate how long a training takes
-
 
 def train(
     data: ConversationSource,
@@ -125,7 +123,7 @@ def train(
 
 def _tell_how_long(state: TrainingState, work: float) -> None:
     """Say about how long a training takes, by the time in which a few messages are embedded."""
-    texts = list(islice((message["content"] for row in state.conversations for message in row["messages"]), _TIMED))
+    texts = list(islice((message["content"] for row in state.conversations for message in row["messages"]), 256))
     encode_messages(state.initial, texts[:1])
     began = time.monotonic()
     encode_messages(state.initial, texts)

@@ -119,7 +119,6 @@ _NO_PEOPLE = (
 )
 _ROLES = "agent customer user assistant bot system admin operator client visitor unknown none yes no"
 _NAME = re.compile(r"(?=[^\W\d_])[^\W\d_a-zß-öø-ÿ][^\W\d_]*[.'’-]?(?:[ '’.-]{1,2}[^\W\d_][^\W\d_'’.-]*){0,4}\.?")
-_SHARE = 0.6
 
 
 def holds_names(label: str, values: Collection[str]) -> bool:
@@ -129,4 +128,4 @@ def holds_names(label: str, values: Collection[str]) -> bool:
         return False
     roles = _ROLES.split()
     names = [value for value in values if _NAME.fullmatch(value) and value.lower() not in roles]
-    return len(names) >= _SHARE * len(values)
+    return len(names) >= 0.6 * len(values)

@@ -15,7 +15,7 @@ from turnlens._utils.vectors import unit_vectors
 from turnlens.data.messages import Message
 from turnlens.encoders.messages import encode_messages
 from turnlens.encoders.reply_model import ComposedReplies, ReplyModel
-from turnlens.encoders.reply_scores import ComposedContext, HeadArrays
+from turnlens.encoders.reply_scores import HeadArrays
 from turnlens.papers.triple_encoders.replies import TripleReplies, encode_turns
 from turnlens.papers.triple_encoders.scores import inverse_pair_norms
 from turnlens.papers.triple_encoders.views import encode_view
@@ -123,9 +123,11 @@ def _composed(
     goal_speaker: str | None,
 ) -> np.ndarray:
     """Return how well the goal would follow each candidate, as cosines, computed from one vector for each text."""
-    vectors = encode_messages(encoder, [*(message["content"] for message in context), *candidates, goal])
-    state = ComposedContext(head)
-    for message, vector in zip(context, vectors):
-        state.add(vector, message["role"] == goal_speaker)
-    queries = state.queries_after(vectors[len(context) : -1], candidate_speaker == goal_speaker)
+    latest = context[: -head.turns : -1]  # beside the candidate, which would be said last
+    texts = [*candidates, *(message["content"] for message in latest), goal]
+    vectors = unit_vectors(encode_messages(encoder, texts))
+    said, before = vectors[: len(candidates), None], vectors[None, len(candidates) : -1]
+    turns = np.concatenate([said, before.repeat(len(candidates), axis=0)], axis=1)  # (m, turns, dim)
+    same = np.array([[candidate_speaker == goal_speaker, *(message["role"] == goal_speaker for message in latest)]])
+    queries = head.queries(turns, same, np.ones_like(same))
     return np.asarray(queries @ head.map_candidates(vectors[-1:])[0])
