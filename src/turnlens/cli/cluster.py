@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -169,40 +169,20 @@ def label(
     use_one_thread()
     from turnlens.report import label as label_messages
 
-    own, names = _OwnLabels(own_label), set[str]()
-    if own_label is None:
-        rows = reading.rows(data)
-    else:  # all is read before anything is embedded, which tells what labels there are
-        conversations = reading.read(data)
-        names, rows = labels_of(conversations), iter(conversations)
-        if own_label not in names:
-            raise absent_label(own_label, names)
+    # with a label, all is read before anything is embedded, which tells what labels there are
+    conversations: Any = reading.rows(data) if own_label is None else reading.read(data)
+    if own_label is not None and own_label not in (names := labels_of(conversations)):
+        raise absent_label(own_label, names)
     with only_writer(output):
-        table = label_messages(own.noted(rows), groups=groups, encoder=model, seed=seed)
+        table = label_messages(iter(conversations), groups=groups, encoder=model, seed=seed)
         write_table(table, output)
     with_text = [id for id, text in zip(table["group"].to_pylist(), table["text"].to_pylist()) if text.strip()]
     none = 100 * with_text.count(None) / max(len(with_text), 1)
     note(f"Wrote the groups of {len(table):,} messages to {output}; {none:.1f} % of all texts belong to none of these")
     if own_label is not None:
-        _print_agreement(table, own.values, own_label, own.of_messages, names)
-
-
-class _OwnLabels:
-    """The label of every message, or else of its conversation, noted while conversations pass by."""
-
-    def __init__(self, label: str | None) -> None:
-        self._label = label or ""
-        self.values: list[Any] = []
-        self.of_messages = False
-
-    def noted(self, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        for row in rows if self._label else ():
-            for message in row["messages"]:
-                value = message.get(self._label)
-                self.of_messages |= value is not None
-                self.values.append(row.get(self._label) if value is None else value)
-            yield row
-        yield from rows
+        labels = [(row.get(own_label), message.get(own_label)) for row in conversations for message in row["messages"]]
+        values = [of_row if own is None else own for of_row, own in labels]
+        _print_agreement(table, values, own_label, any(own is not None for _, own in labels), names)
 
 
 def _compare_with_labels(groups: Groups, label: str) -> None:

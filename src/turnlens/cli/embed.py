@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -11,9 +11,6 @@ from turnlens._utils.files import is_url
 from turnlens._utils.progress import note
 from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.encoders.folders import encoder_folder
-
-if TYPE_CHECKING:
-    from datasets import Dataset
 
 
 @reads_conversations
@@ -75,18 +72,14 @@ def embed(
         if engine == "ray" or any(map(is_url, data)):
             subject = "--engine ray is" if engine == "ray" else "URLs are"
             raise ValueError(f"{output}: {subject} for folders of parts: give a name without ending, or a URL")
-        conversations = _read([Path(path) for path in data], Path(output), reading, model, force)
+        from turnlens.encoders.vector_files import check_vector_file
+
+        files, target = [Path(path) for path in data], Path(output)
+        check_vector_file(target, force, files)
+        reading.check(files, target)
+        encoder_folder(model)
+        conversations = reading.read(files, target)
         from turnlens.scale.embed import embed as embed_conversations
 
         count = embed_conversations(conversations, encoder=model, cache=cache, output=output, **settings)
     note(f"Wrote {count:,} embeddings to {output}")
-
-
-def _read(data: list[Path], output: Path, reading: Reading, model: str | None, force: bool) -> Dataset:
-    """Read the conversations, after everything that can be checked without reading them."""
-    from turnlens.encoders.vector_files import check_vector_file
-
-    check_vector_file(output, force, data)
-    reading.check(data, output)
-    encoder_folder(model)
-    return reading.read(data, output)

@@ -105,9 +105,11 @@ def explore(
         port: Port on this machine; 0 chooses a free one.
         no_browser: Print the address without opening a browser.
     """
-    if export is not None:
-        _check(export, force)
     is_mailed = export is not None and export.suffix == _PAGE
+    if export is not None:
+        from turnlens.page.report_files import check_export
+
+        (check_file if is_mailed else check_export)(export, force)
     if no_texts and not is_mailed:
         raise ValueError("--no-texts is for a file to mail: add --export report.html")
     if period is not None and not is_mailed:
@@ -136,15 +138,6 @@ def write_sample_report(folder: Path) -> None:
     conversations = read_conversations(folder / "conversations.jsonl")
     fill(opened, conversations.select(range(min(500, len(conversations)))), {})  # embedded in seconds
     _write(build_report(opened), folder / "report", force=True)
-
-
-def _check(export: Path, force: bool) -> None:
-    from turnlens.page.report_files import check_export
-
-    if export.suffix == _PAGE:
-        check_file(export, force)
-    else:
-        check_export(export, force)
 
 
 def say_who_asks(report: Report) -> None:

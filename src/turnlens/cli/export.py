@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,10 +12,6 @@ from turnlens._utils.progress import console, note
 from turnlens.cli.options import Output
 from turnlens.cli.reading_options import Reading, reads_conversations
 from turnlens.cli.store import opened_store
-
-if TYPE_CHECKING:
-    from turnlens.report import Report
-    from turnlens.store import ConversationStore
 
 
 def export(
@@ -47,32 +43,28 @@ def export(
     opened = opened_store(store, read_only=sample is None)
     rows = opened.export()
     if sample is not None:
+        from turnlens.report import build_report
         from turnlens.report.tables import has_failed, sampled
 
         failed = [row["id"] for row in opened.export() if has_failed(row)]
-        rows = sampled(_report(opened, page=True), rows, failed, sample, seed)
+        rows = sampled(build_report(opened, page=True), rows, failed, sample, seed)
     with only_writer(target), atomic_path(target) as temporary:
         count = write_chats(rows, temporary)
     console.print(f"Wrote {count:,} conversations to {output}")
 
 
 def _write_requests(store: str, output: Path, sample: int | None, force: bool) -> None:
+    from turnlens.report import build_report
     from turnlens.report.tables import check_table, requests_table, write_table
 
     if sample is not None:
         raise ValueError(f"--sample takes conversations, and {output} is for a table: name a .jsonl file")
     check_table(output, force)
     opened = opened_store(store)
-    table = requests_table(_report(opened), opened.export())
+    table = requests_table(build_report(opened, page=False), opened.export())
     with only_writer(output):
         write_table(table, output)
     note(f"Wrote the requests of {len(table):,} conversations to {output}")
-
-
-def _report(store: ConversationStore, page: bool = False) -> Report:
-    from turnlens.report import build_report
-
-    return build_report(store, page=page)
 
 
 @reads_conversations

@@ -49,8 +49,8 @@ def reply(
         mode: How to score: composed, bi or joined, or as a paper does; by default the first that the model supports.
     """
     use_one_thread()
+    from turnlens.encoders.loading import load_encoder
     from turnlens.encoders.reply_model import ReplyModel, next_speaker
-    from turnlens.store.open_arguments import store_encoder
 
     check_json(json_file, force)
     if candidates is None or store is not None:
@@ -63,8 +63,7 @@ def reply(
         raise ValueError("--where belongs to --store")
     messages = messages_to_continue(conversation, id, reading)
     texts = read_candidates(candidates, reading.read)
-    encoder = store_encoder(model, "messages")
-    reply_model = ReplyModel(encoder.encoder)
+    reply_model = ReplyModel(load_encoder(model))
     vectors = reply_model.encode_candidates(texts, show_progress_bar=True)
     running = reply_model.start(speaker or next_speaker(messages))
     for message in messages:

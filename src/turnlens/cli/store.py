@@ -80,7 +80,7 @@ def index(
 
 def refuse_other_files(store: ConversationStore, conversations: Dataset, files: Mapping[str, str]) -> None:
     """Refuse conversations that only ids made of their files' names would put in the place of others."""
-    from turnlens.store.generated_ids import check_generated_ids, generating_file
+    from turnlens.store.batches import check_generated_ids, generating_file
 
     made_up = [row for row, name in enumerate(conversations["id"]) if generating_file(name, files)]
     check_generated_ids(store.tables(), conversations.select(made_up), files)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from hashlib import blake2b
 from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import Any
@@ -130,7 +129,7 @@ def split_conversations(
 
 
 def _split_of(identifier: str, fractions: dict[str, float]) -> str:
-    digest = blake2b(identifier.encode(), digest_size=8).digest()
+    digest = hashlib.blake2b(identifier.encode(), digest_size=8).digest()
     position = int.from_bytes(digest, "big") / 2**64  # in [0, 1)
     used = [name for name, fraction in fractions.items() if fraction > 0]
     ends = accumulate(map(fractions.__getitem__, used[:-1]))

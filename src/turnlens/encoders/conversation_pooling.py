@@ -9,14 +9,13 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from turnlens._utils.progress import progress_of
 from turnlens._utils.registries import POOLINGS, check_pooling
 from turnlens._utils.vectors import FloatArray
 from turnlens.data.messages import Messages, texts_of
 from turnlens.encoders.centre import Centre
 from turnlens.encoders.encoder import Encoder, Half
 from turnlens.encoders.messages import encode_messages, message_tokens, pool_messages
-from turnlens.encoders.rendering import Keep, Renderer
+from turnlens.encoders.rendering import Keep, Renderer, in_batches
 
 
 @dataclass(frozen=True)
@@ -86,9 +85,6 @@ def _absence(conversation: int, role: str, roles: list[str]) -> str:
     )
 
 
-_CONVERSATIONS_AT_ONCE = 256
-
-
 def encode_conversations(
     encoder: Encoder,
     conversations: Sequence[Messages],
@@ -117,13 +113,9 @@ def encode_conversations(
     pool, renderer = token_pooling(pooling), Renderer(encoder, keep=keep)
     passes = encoder.for_inference(sum(map(len, texts)), dtype)
     embeddings = []
-    progress = progress_of("embedding conversations", len(conversations), visible=show_progress_bar)
-    with progress as advance:
-        for start in range(0, len(conversations), _CONVERSATIONS_AT_ONCE):
-            batch = conversations[start : start + _CONVERSATIONS_AT_ONCE]
-            sums, counts = _sums_by_speaker(passes, renderer, batch, long, dtype)
-            embeddings.append(pool(SpokenTokens(sums, counts, batch, start, absent == "zero")))
-            advance(len(batch))
+    for start, batch in in_batches(conversations, show_progress_bar):
+        sums, counts = _sums_by_speaker(passes, renderer, batch, long, dtype)
+        embeddings.append(pool(SpokenTokens(sums, counts, batch, start, absent == "zero")))
     renderer.warn_of_cuts()
     if not embeddings:
         return nothing

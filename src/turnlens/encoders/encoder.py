@@ -50,35 +50,29 @@ class Encoder:
         def get_embedding_dimension(self) -> int | None:
             """The length of its vectors."""
 
-    @property
-    def text_tokenizer(self) -> TextTokenizer:
-        """Its tokenizer."""
-        raise NotImplementedError
+        @property
+        def text_tokenizer(self) -> TextTokenizer:
+            """Its tokenizer."""
 
-    @property
-    def width(self) -> int | None:
-        """The length of the states of its tokens; ``None`` without a transformer, as for static embeddings."""
-        raise NotImplementedError
+        @property
+        def width(self) -> int | None:
+            """The length of the states of its tokens; ``None`` without a transformer, as for static embeddings."""
 
-    @property
-    def vocabulary(self) -> int:
-        """The number of tokens that its transformer has vectors for."""
-        raise NotImplementedError
+        @property
+        def vocabulary(self) -> int:
+            """The number of tokens that its transformer has vectors for."""
 
-    @property
-    def positions(self) -> int | None:
-        """The number of tokens that its transformer has positions for; ``None`` for any number."""
-        raise NotImplementedError
+        @property
+        def positions(self) -> int | None:
+            """The number of tokens that its transformer has positions for; ``None`` for any number."""
 
-    @property
-    def weights_digest(self) -> str:
-        """A hash of all that its vectors depend on, but for the tokenizer."""
-        raise NotImplementedError
+        @property
+        def weights_digest(self) -> str:
+            """A hash of all that its vectors depend on, but for the tokenizer."""
 
-    @property
-    def tokenizing(self) -> str:
-        """All that the tokens of a text depend on; empty where that is not known."""
-        raise NotImplementedError
+        @property
+        def tokenizing(self) -> str:
+            """All that the tokens of a text depend on; empty where that is not known."""
 
     def limit_threads(self, threads: int) -> None:
         """Use so many processor threads from now on."""

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from turnlens._utils.arguments import require_list
-from turnlens._utils.progress import progress_of
 from turnlens._utils.vectors import FloatArray, unit_vectors
 from turnlens.data.messages import Messages, texts_of
 from turnlens.encoders.encoder import Encoder, Half, as_conversational
 from turnlens.encoders.messages import encode_messages
-from turnlens.encoders.rendering import Renderer
+from turnlens.encoders.rendering import Renderer, in_batches
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -61,9 +60,6 @@ def encode_contexts(
     encoder = as_conversational(encoder)
     texts = [joined_context(turns, encoder.text_tokenizer.sep_token) for turns in contexts]
     return unit_vectors(encode_messages(encoder, texts, show_progress_bar=show_progress_bar, newest=True))
-
-
-_CONVERSATIONS_AT_ONCE = 256
 
 
 def encode_in_context(
@@ -115,12 +111,8 @@ def sums_in_context(
     renderer = Renderer(encoder)
     parts = [(np.zeros((0, encoder.width), np.float32), np.zeros(0, np.float32))]
     encoder = encoder.for_inference(sum(map(len, texts_of(conversations))), dtype)
-    progress = progress_of("embedding conversations", len(conversations), visible=show_progress_bar)
-    with progress as advance:
-        for start in range(0, len(conversations), _CONVERSATIONS_AT_ONCE):
-            batch = conversations[start : start + _CONVERSATIONS_AT_ONCE]
-            parts.append(_sums(encoder, renderer, batch, dtype))
-            advance(len(batch))
+    for _, batch in in_batches(conversations, show_progress_bar):
+        parts.append(_sums(encoder, renderer, batch, dtype))
     sums, counts = (np.concatenate(of_parts) for of_parts in zip(*parts))
     return sums, counts
 

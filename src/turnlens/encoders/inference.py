@@ -81,8 +81,8 @@ def has_hooks(encoder: SentenceTransformer) -> bool:
 def _dense(module: DenseModule) -> Dense:
     activation = type(module.activation_function).__name__
     check_after("Dense", activation, module.get_config_dict())
-    arrays = [tensor.detach().float().cpu().numpy() for tensor in module.linear.parameters()]
-    return Dense(arrays[0], arrays[1] if len(arrays) > 1 else np.zeros(len(arrays[0]), np.float32), activation)
+    arrays = state_arrays(module.linear)
+    return Dense(arrays["weight"], arrays.get("bias", np.zeros(len(arrays["weight"]), np.float32)), activation)
 
 
 class TorchPasses(Encoder, SentenceTransformer):

@@ -39,11 +39,6 @@ def encoder_source(encoder: Encoder | SentenceTransformer) -> str:
     return as_conversational(encoder).source
 
 
-def set_encoder_source(encoder: Encoder | SentenceTransformer, source: str) -> None:
-    """Say where an encoder can be loaded from now, for what is made with it, such as a store, to find it again."""
-    as_conversational(encoder).source = source
-
-
 def weights_digest(encoder: Encoder | nn.Module) -> str:
     """A hash of the modules and parameters of an encoder or of any other model."""
     if isinstance(encoder, Encoder):
@@ -122,7 +117,22 @@ def load_sentence_transformer(
 ) -> ConversationEncoder:
     """Load an encoder with torch, as a ``SentenceTransformer``; as for `load_encoder` otherwise."""
     require_training()
-    return _load(_place_of(name_or_path), device)
+    from turnlens.encoders.conversation_encoder import ConversationEncoder
+
+    name = _place_of(name_or_path)
+    try:
+        encoder = ConversationEncoder(name, device=device, model_kwargs={"use_safetensors": True})
+    except DamagedEncoder:
+        raise
+    except Exception as error:  # the libraries may raise anything for files that are not ours
+        raise _cannot_load(name, error) from error
+    if encoder.transformers_model is None:
+        encoder.source = name  # a transformer knows its own
+    _check_pooling(encoder, name)
+    tokens = getattr(getattr(encoder, "tokenizer", None), "added_tokens_encoder", {})
+    if add_prompts := PUBLISHED_PROMPTS.first_of(tokens):
+        add_prompts(encoder)
+    return encoder
 
 
 def as_encoder(encoder: Encoder | SentenceTransformer | str | os.PathLike[str] | None) -> Encoder:
@@ -180,24 +190,6 @@ def _cannot_load(name: str, error: Exception) -> Exception:
             "(or HF_HUB_OFFLINE is set)"
         )
     return ValueError(f"cannot load the encoder {name!r}: {problem}\n{hint}")
-
-
-def _load(name: str, device: str | None) -> ConversationEncoder:
-    from turnlens.encoders.conversation_encoder import ConversationEncoder
-
-    try:
-        encoder = ConversationEncoder(name, device=device, model_kwargs={"use_safetensors": True})
-    except DamagedEncoder:
-        raise
-    except Exception as error:  # the libraries may raise anything for files that are not ours
-        raise _cannot_load(name, error) from error
-    if encoder.transformers_model is None:
-        encoder.source = name  # a transformer knows its own
-    _check_pooling(encoder, name)
-    tokens = getattr(getattr(encoder, "tokenizer", None), "added_tokens_encoder", {})
-    if add_prompts := PUBLISHED_PROMPTS.first_of(tokens):
-        add_prompts(encoder)
-    return encoder
 
 
 def _check_pooling(encoder: Any, name: str) -> None:

@@ -69,11 +69,6 @@ def encode_messages(
         return embed_distinct(lambda distinct: cache.embed(embed, distinct, kind=repr((prompt, dtype))), texts)
 
 
-def usual_kind(encoder: Encoder) -> str:
-    """Return the key of an encoder's usual vectors in a `VectorCache`: with its default prompt, in float32."""
-    return repr((_prompt(encoder, None), None))
-
-
 def _prompt(encoder: Encoder, name: str | None) -> str | None:
     name = name or encoder.default_prompt_name
     if name is not None and name not in encoder.prompts:

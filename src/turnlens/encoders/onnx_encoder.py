@@ -39,6 +39,12 @@ class OnnxEncoder(Encoder):
         default_prompt_name: See `Encoder`.
     """
 
+    text_tokenizer: TextTokenizer
+    tokenizing: str
+    width: int
+    vocabulary: int
+    positions: int
+
     def __init__(
         self,
         parts: EncoderParts,
@@ -51,7 +57,9 @@ class OnnxEncoder(Encoder):
         self.parts, self.source = parts, source
         self.prompts, self.default_prompt_name = dict(prompts), default_prompt_name
         self.max_seq_length = tokenizer.limit
-        self._tokenizer, self._tokenizing = tokenizer, tokenizing
+        self.text_tokenizer, self.tokenizing = tokenizer, tokenizing
+        self.width, self.vocabulary = int(parts.config["hidden_size"]), int(parts.config["vocab_size"])
+        self.positions = int(parts.config["max_position_embeddings"]) - first_position(parts.config)
 
     @classmethod
     def load(cls, folder: Path, name: str) -> OnnxEncoder:
@@ -85,33 +93,8 @@ class OnnxEncoder(Encoder):
 
     @property
     @override
-    def text_tokenizer(self) -> TextTokenizer:
-        return self._tokenizer
-
-    @property
-    @override
-    def width(self) -> int:
-        return int(self.parts.config["hidden_size"])
-
-    @property
-    @override
-    def vocabulary(self) -> int:
-        return int(self.parts.config["vocab_size"])
-
-    @property
-    @override
-    def positions(self) -> int:
-        return int(self.parts.config["max_position_embeddings"]) - first_position(self.parts.config)
-
-    @property
-    @override
     def weights_digest(self) -> str:
         return self.parts.digest
-
-    @property
-    @override
-    def tokenizing(self) -> str:
-        return self._tokenizing
 
     @override
     def limit_threads(self, threads: int) -> None:
@@ -133,7 +116,7 @@ class OnnxEncoder(Encoder):
         self, texts: list[str], prompt: str, batch_size: int | None, dtype: Half | None, newest: bool
     ) -> FloatArray:
         _check_precision(dtype)
-        return self.embed_rows(self._tokenizer.rows(texts, prompt, newest), batch_size)
+        return self.embed_rows(self.text_tokenizer.rows(texts, prompt, newest), batch_size)
 
     @override
     def token_sums(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from turnlens._compat import accept_messages
+from turnlens._utils.progress import progress_of
 from turnlens.data.messages import Messages
 from turnlens.encoders.encoder import Encoder, as_conversational
 
@@ -186,7 +187,7 @@ class Renderer:
         return self.max_length - len(self._before_all) - len(self._after_all)
 
     def _fit(self, turns: list[list[int]]) -> bool:
-        return _length(turns) <= self._room
+        return sum(map(len, turns)) <= self._room
 
     def _fitting(self, turns: list[list[int]]) -> list[Piece]:
         if self._fit(turns):
@@ -227,8 +228,15 @@ class Renderer:
         return taken
 
 
-def _length(turns: list[list[int]]) -> int:
-    return sum(map(len, turns))
+def in_batches(
+    conversations: Sequence[Messages], show_progress_bar: bool, size: int = 256
+) -> Iterator[tuple[int, Sequence[Messages]]]:
+    """Yield conversations in batches, each with the number of its first, and show the progress."""
+    with progress_of("embedding conversations", len(conversations), visible=show_progress_bar) as advance:
+        for start in range(0, len(conversations), size):
+            batch = conversations[start : start + size]
+            yield start, batch
+            advance(len(batch))
 
 
 def _from_both_ends(start: int, stop: int) -> list[int]:

@@ -22,7 +22,7 @@ from turnlens.formats.bad_input import DAMAGE, BadRow, damage_of, parse_record
 from turnlens.formats.input_files import find_files, is_paths
 from turnlens.formats.source_file import Source
 from turnlens.store.lance_table import Tables
-from turnlens.store.records import Record, turns_of
+from turnlens.store.records import Record, stored_rows
 from turnlens.store.state import StoreError
 
 ANNOTATIONS_FILE = "annotations.json"
@@ -167,7 +167,8 @@ def labelled_rows(data: ConversationSource, labels: Sequence[str]) -> list[Label
 
 def rows_in(tables: Tables, rows: Sequence[LabelledRow]) -> list[LabelledRow]:
     """The rows about conversations and messages that a store has; a warning says how many others there are."""
-    turns = turns_of(tables, list({row.id for row in rows}))
+    stored = stored_rows(tables, {row.id for row in rows}, ["turns"])
+    turns = {id: row["turns"] for id, row in stored.items()}
     strange = [row for row in rows if row.id not in turns]
     known = [row for row in rows if row.id in turns]
     beyond = [row for row in known if row.turn is not None and row.turn >= turns[row.id]]

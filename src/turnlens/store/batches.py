@@ -1,4 +1,4 @@
-"""Adding conversations to a store batch by batch, and deleting them."""
+"""Adding conversations to a store batch by batch, and deleting them; ids that were generated from names of files."""
 
 from __future__ import annotations
 
@@ -10,10 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from turnlens.store.filters import ids_among
+from turnlens.data.messages import plain_messages
+from turnlens.errors import ConversationError
+from turnlens.store.filters import ids_among, ids_at_once
 from turnlens.store.hits import AddReport
 from turnlens.store.lance_table import Tables
-from turnlens.store.records import ORDER, Record, conversation_row, message_rows, table_of, vectors_of
+from turnlens.store.records import (
+    ORDER,
+    Record,
+    conversation_row,
+    conversations_of,
+    message_rows,
+    stored_rows,
+    table_of,
+    vectors_of,
+)
 
 if TYPE_CHECKING:
     from turnlens.store.store_encoder import StoreEncoder
@@ -90,8 +101,7 @@ def delete_conversations(changes: Transaction, ids: Sequence[str]) -> int:
     """Delete conversations with their messages, and return how many there were; unknown ids are ignored."""
     tables = changes.tables
     deleted = 0
-    for start in range(0, len(ids), _CONVERSATIONS_IN_BATCH):
-        where = ids_among(ids[start : start + _CONVERSATIONS_IN_BATCH])
+    for where in ids_at_once(ids):
         deleted += tables.conversations.count_rows(where)
         tables.conversations.delete(where)
         tables.messages.delete(where)
@@ -101,9 +111,7 @@ def delete_conversations(changes: Transaction, ids: Sequence[str]) -> int:
 
 
 def _to_do(tables: Tables, records: Sequence[Record]) -> list[_Write]:
-    where = ids_among(record.id for record in records)
-    rows = tables.conversations.rows(where, ["conversation", "digest", "turns"]).to_pylist()
-    stored = {row["conversation"]: row for row in rows}
+    stored = stored_rows(tables, (record.id for record in records), ["digest", "turns"])
     writes = []
     for record in records:
         row = stored.get(record.id)
@@ -184,3 +192,45 @@ def _replace(tables: Tables, writes: Sequence[_Write]) -> None:
         tables.conversations.delete(_among(replaced))
     if rewritten := [write for write in replaced if not write.start]:
         tables.messages.delete(_among(rewritten))
+
+
+def generating_file(id: str, files: Mapping[str, str]) -> str | None:
+    """Return the file that a generated id came from, or ``None``.
+
+    Args:
+        id: The id.
+        files: The files by their names in such ids.
+    """
+    for whole in (id, id.rpartition("/")[0]):  # a conversation that was split has the part in its id
+        name, _, number = whole.rpartition("-")
+        if number.isdecimal() and name in files:
+            return files[name]
+    return None
+
+
+def check_generated_ids(tables: Tables, rows: Iterable[Mapping[str, Any]], files: Mapping[str, str]) -> None:
+    """Refuse conversations that would replace others only because ids were generated from names of files.
+
+    Args:
+        tables: The tables of the store.
+        rows: The conversations to add, each with an id.
+        files: The files by their names in such ids.
+
+    Raises:
+        ConversationError: The store has another conversation under such an id, which the given one does not continue.
+    """
+    if not tables.conversations.count_rows():
+        return
+    for records in batches(row for row in rows if generating_file(row["id"], files)):
+        stored = stored_rows(tables, (record.id for record in records), ["digest"])
+        known = [record for record in records if record.id in stored]
+        differing = {record.id: record for record in known if stored[record.id]["digest"] != record.digest}
+        for row in conversations_of(tables, list(differing)):
+            stored_messages = plain_messages(row["messages"], row["id"])
+            if differing[row["id"]].plain[: len(stored_messages)] != stored_messages:
+                raise ConversationError(
+                    str(generating_file(row["id"], files)),
+                    f"the store already has another conversation {row['id']!r}, which this file only calls so because "
+                    "its conversations have no ids; nothing was added. Give the conversations ids, or the file another "
+                    "name; or, if the stored one is this one in an older form, delete it first (turnlens store delete)",
+                )

@@ -23,8 +23,7 @@ from turnlens.store.annotations import (
     without_sample_labels,
     write_annotations,
 )
-from turnlens.store.batches import add_batch, batches, delete_conversations
-from turnlens.store.generated_ids import check_generated_ids
+from turnlens.store.batches import add_batch, batches, check_generated_ids, delete_conversations
 from turnlens.store.hits import AddReport
 from turnlens.store.indexes import RETENTION, tidy, tidy_if_due
 from turnlens.store.open_arguments import folder_of, other_encoder, other_tokenizer, store_encoder

@@ -6,8 +6,9 @@ role = 'user' and label.intent in ('refund', 'cancel') and time >= 2024-01-01 an
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, time
+from itertools import islice
 from typing import Literal, NamedTuple, TypeVar
 
 _LONGEST = 10_000  # characters
@@ -128,6 +129,13 @@ def named_in(filter: str, columns: Mapping[str, Column]) -> tuple[list[str], dic
 def ids_among(ids: Iterable[str]) -> str:
     """The SQL condition that a conversation's id is one of these."""
     return f"conversation IN ({', '.join(map(_quoted, ids))})"
+
+
+def ids_at_once(ids: Iterable[str], most: int = 512) -> Iterator[str]:
+    """The conditions of `ids_among` for some ids after the other."""
+    left = iter(ids)
+    while some := list(islice(left, most)):
+        yield ids_among(some)
 
 
 def said_by(role: str, is_not: bool = False) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -50,14 +50,9 @@ def add_text_index(tables: Tables, tokenizer: str, language: str, texts: Sequenc
     from lancedb.index import FTS
 
     tokenizer = tokenizer or _fitting_tokenizer(texts, language)
-    if tokenizer == "ngram":
-        config = FTS(
-            base_tokenizer="ngram", ngram_min_length=2, ngram_max_length=2, stem=False, remove_stop_words=False
-        )
-    elif tokenizer == "icu":
-        config = FTS(base_tokenizer="icu", stem=False, remove_stop_words=False)
-    else:
-        config = FTS(base_tokenizer=tokenizer, language=language)
+    as_they_are: dict[str, Any] = {"stem": False, "remove_stop_words": False}
+    settings = {"icu": as_they_are, "ngram": {"ngram_min_length": 2, "ngram_max_length": 2, **as_they_are}}
+    config = FTS(base_tokenizer=tokenizer, **settings.get(tokenizer, {"language": language}))
     tables.messages.inner.create_index("text", config=config)
     return tokenizer
 

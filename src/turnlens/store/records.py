@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -16,7 +16,7 @@ import pyarrow as pa
 from turnlens.data.messages import Message, messages_in, plain_messages, whole_messages
 from turnlens.errors import ConversationError
 from turnlens.formats.message_layouts import with_system
-from turnlens.store.filters import ids_among, label_entry
+from turnlens.store.filters import ids_at_once, label_entry
 from turnlens.store.state import damaged
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 TIME_NAMES = ("time", "timestamp", "created_at", "date")
 _TIME = pa.timestamp("us", tz="UTC")
 _MILLISECONDS_FROM = 1e11  # read as seconds, it would be the year 5138
-_AT_ONCE = 512
 ORDER = [("conversation", "ascending"), ("turn", "ascending")]
 
 
@@ -266,19 +265,18 @@ def all_ids(tables: Tables) -> list[str]:
     return [name for batch in batches for name in batch["conversation"].to_pylist()]
 
 
-def turns_of(tables: Tables, ids: Sequence[str]) -> dict[str, int]:
-    """Count the messages of the conversations with these ids; unknown ids are left out."""
-    turns: dict[str, int] = {}
-    for start in range(0, len(ids), _AT_ONCE):
-        rows = tables.conversations.rows(ids_among(ids[start : start + _AT_ONCE]), ["conversation", "turns"])
-        turns.update(zip(rows["conversation"].to_pylist(), rows["turns"].to_pylist()))
-    return turns
+def stored_rows(tables: Tables, ids: Iterable[str], columns: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Some columns of the conversations with these ids, by the ids; unknown ids are left out."""
+    rows: dict[str, dict[str, Any]] = {}
+    for where in ids_at_once(ids):
+        found = tables.conversations.rows(where, ["conversation", *columns]).to_pylist()
+        rows |= {row["conversation"]: row for row in found}
+    return rows
 
 
 def conversations_of(tables: Tables, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The conversations with these ids in chat form; unknown ids are skipped."""
-    for start in range(0, len(ids), _AT_ONCE):
-        where = ids_among(ids[start : start + _AT_ONCE])
+    for where in ids_at_once(ids):
         rows = tables.messages.rows(where, ["conversation", "turn", "role", "text", "fields"])
         messages: dict[str, list[dict[str, Any]]] = {}
         for message in rows.sort_by(ORDER).to_pylist():

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from turnlens._utils.vectors import embed_distinct, unit_vectors
+from turnlens._utils.vectors import unit_vectors
 from turnlens.data.messages import Message
 from turnlens.encoders.centre import centre_digest
 from turnlens.encoders.encoder import Encoder
-from turnlens.encoders.messages import encode_messages, message_tokens, pool_messages, usual_kind
+from turnlens.encoders.messages import encode_messages, message_tokens, pool_messages
 from turnlens.encoders.reply_model import ReplyModel, next_speaker
 from turnlens.encoders.reply_scores import head_of
 
@@ -94,18 +94,12 @@ class StoreEncoder:
 
     def messages(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
         """The columns of messages: vectors of length 1, those as candidates (n, dim), and numbers of tokens (n,)."""
-        vectors = embed_distinct(self._embedded, texts)
+        vectors = encode_messages(self.encoder, texts, cache=self._cache)
         columns = {"vector": unit_vectors(vectors), "tokens": message_tokens(self.encoder, texts)}
         replies = ReplyModel(self.encoder)
         if replies.own_candidates:
             columns["reply"] = replies.encode_candidates(texts, vectors)
         return columns
-
-    def _embedded(self, texts: list[str]) -> np.ndarray:
-        """The vectors of distinct texts, read from disk where they are kept."""
-        if not texts or self._cache is None:
-            return encode_messages(self.encoder, texts)
-        return self._cache.embed(lambda new: encode_messages(self.encoder, new), texts, usual_kind(self.encoder))
 
     def conversations(
         self, conversations: Sequence[Sequence[Message]], vectors: np.ndarray, tokens: np.ndarray

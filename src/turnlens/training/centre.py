@@ -10,7 +10,6 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 from typing_extensions import override
 
-import turnlens
 from turnlens._utils.files import check_folder, only_writer
 from turnlens._utils.vectors import FloatArray
 from turnlens.data.conversation_source import ConversationSource
@@ -82,7 +81,6 @@ def centre(
         fit_centre(encoder, sample["messages"][:], stretch=stretch)
         if output is not None:
             record = {
-                "turnlens": turnlens.__version__,
                 "recipe": {"method": "centre", "stretch": stretch, "sample": len(sample)},
                 "encoder": encoder_source(encoder),
                 "conversations": fingerprint(conversations),

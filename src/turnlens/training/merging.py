@@ -9,7 +9,6 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
-import turnlens
 from turnlens._utils.arguments import refuse_single
 from turnlens._utils.files import check_folder
 from turnlens.encoders.conversation_encoder import ConversationEncoder
@@ -124,7 +123,6 @@ def merge(
     merge_weights(merged, trained, scale)
     if output is not None:
         record = {
-            "turnlens": turnlens.__version__,
             "level": "message",
             "recipe": {"method": "merge", "scale": scale, "models": len(trained)},
             "encoder": source,

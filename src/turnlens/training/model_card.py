@@ -9,11 +9,11 @@ from typing import Any
 
 from sentence_transformers import SentenceTransformer
 
+import turnlens
 from turnlens._utils.files import atomic_path
 from turnlens._utils.registries import REPLY_MODELS
 from turnlens.encoders.centre import CENTRE_FILE
 from turnlens.encoders.conversation_encoder import ConversationEncoder
-from turnlens.encoders.loading import set_encoder_source
 from turnlens.encoders.reply_scores import HEAD_FILE
 from turnlens.encoders.transformer import added_modules
 from turnlens.training.training_report import TrainingReport
@@ -105,7 +105,7 @@ def save_encoder(encoder: SentenceTransformer, output: str | os.PathLike[str], r
 
     From now on it is known by this folder, see `encoder_source`.
     """
-    encoder, record = ConversationEncoder.of(encoder), without_paths(record)
+    encoder, record = ConversationEncoder.of(encoder), without_paths({"turnlens": turnlens.__version__, **record})
     with atomic_path(output) as temporary:
         # Without the library's own card: it would quote conversations of the training data.
         encoder.save_pretrained(str(temporary), create_model_card=False)
@@ -114,4 +114,4 @@ def save_encoder(encoder: SentenceTransformer, output: str | os.PathLike[str], r
         has_head, has_added = encoder.reply_head is not None, bool(added_modules(encoder))
         card = model_card(record, has_head, bool(encoder.centre), has_added, prompt)
         (temporary / "README.md").write_text(card, encoding="utf-8")
-    set_encoder_source(encoder, os.fspath(output))
+    encoder.source = os.fspath(output)

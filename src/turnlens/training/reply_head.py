@@ -76,11 +76,6 @@ class EmbeddedMessages:
             else None,
         )
 
-    @property
-    def conversations(self) -> int:
-        """The number of conversations."""
-        return len(self.starts) - 1
-
     def loss(self, head: ReplyHead, chosen: Tensor, settings: ComposedSettings) -> tuple[Tensor, int]:
         """Return the loss on some conversations, and the number of turns over which it is the mean."""
         rows, turns = self._turns(chosen)
@@ -177,7 +172,7 @@ def fit_reply_head(table: pa.Table, recipe: ReplyHeadRecipe) -> tuple[ReplyHead,
     settings = ComposedSettings.of(recipe)
     generator = torch.Generator().manual_seed(recipe.seed)
     torch.manual_seed(recipe.seed)  # for negatives drawn at random
-    order = torch.randperm(messages.conversations, generator=generator)
+    order = torch.randperm(len(messages.starts) - 1, generator=generator)
     held_out, learned = order.tensor_split([int(recipe.held_out * len(order))])
     head = ReplyHead(messages.vectors.shape[1], recipe.context_turns)
     start = copy.deepcopy(head.state_dict())

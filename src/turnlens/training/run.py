@@ -25,7 +25,7 @@ from turnlens._utils.files import atomic_path, put_in_order
 from turnlens._utils.processes import RunFolder, process_state
 from turnlens._utils.vectors import FloatArray
 from turnlens.encoders.conversation_encoder import ConversationEncoder
-from turnlens.encoders.loading import encoder_source, load_sentence_transformer, set_encoder_source
+from turnlens.encoders.loading import load_sentence_transformer
 
 # The last file written to a checkpoint. A checkpoint without it is incomplete and is not used.
 LOSS_FILE = "loss.safetensors"
@@ -122,7 +122,7 @@ class TrainingState:
     def restore(self, folder: Path) -> None:
         """Load a saved state."""
         self.encoder = load_sentence_transformer(folder, device=str(self.encoder.device))
-        set_encoder_source(self.encoder, encoder_source(self.initial))
+        self.encoder.source = self.initial.source
         with np.load(folder / "vectors.npz") as vectors:
             self.vectors = dict(vectors)
         for path in folder.glob(f"*{_TASK_VECTOR}"):

@@ -101,7 +101,7 @@ class Learn(Step):
             trainer.decays_words = not recipe.learning_rows(encoder)
             if recipe.snapshots is not None and run.snapshots is not None:
                 trainer.add_callback(Snapshots(run.snapshots, recipe.snapshots))
-            fit(trainer, checkpoints, recipe.stage)
+            fit(trainer, checkpoints, recipe.stage or type(recipe).__name__)
         interpolate_weights(encoder, before, recipe.interpolation)
         if not all(parameter.isfinite().all() for parameter in encoder.parameters()):
             raise ValueError("training has diverged, its weights are not finite: use a lower learning rate")

@@ -14,7 +14,6 @@ from datasets import IterableDataset
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
-import turnlens
 from turnlens._utils.files import check_folder
 from turnlens._utils.processes import process_state
 from turnlens._utils.progress import note, phases
@@ -115,8 +114,8 @@ def train(
                 begin(work)
                 state = run.once(step, state)
         if output is not None and process_state().is_main_process:
-            first = {"turnlens": turnlens.__version__, "level": recipe.level, "citation": recipe.citation}
-            save_encoder(state.encoder, output, {**first, **settings, **state.record})
+            told = {"level": recipe.level, "citation": recipe.citation, **settings, **state.record}
+            save_encoder(state.encoder, output, told)
     state.encoder.training_report = TrainingReport(state.record)
     return state.encoder
 

@@ -44,15 +44,12 @@ from turnlens.training.steps import (
 class RequestAnswer(Objective, CosineSettings):
     """Contrast the messages of the first speaker with those of the others; ``batch_size`` counts conversations."""
 
+    stage: ClassVar[str] = "learning from answers"
+
     learning_rate: float = 1e-4
     batch_size: int = 96
     epochs: float = 4.0
     attention_dropout: bool = False
-
-    @property
-    @override
-    def stage(self) -> str:
-        return "learning from answers"
 
     @override
     def inputs(self, encoder: ConversationEncoder, conversations: Dataset) -> Inputs:
@@ -99,6 +96,7 @@ class Complete(InContext):
 
     one_process: ClassVar[bool] = True
     merges_turns: ClassVar[bool] = False
+    stage: ClassVar[str] = "learning in context"
 
     batch_size: int = 256
     epochs: float = 5.0
@@ -110,11 +108,6 @@ class Complete(InContext):
         super().__post_init__()
         if not 0 < self.held_out <= 0.5:
             raise ValueError(f"held_out must be above 0 and at most 0.5, got {self.held_out!r}")
-
-    @property
-    @override
-    def stage(self) -> str:
-        return "learning in context"
 
     @override
     def begin(

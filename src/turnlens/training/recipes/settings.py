@@ -117,6 +117,7 @@ class Objective(Schedule, ABC):
     min_speakers: ClassVar[int] = 1  # as many as a conversation must have to teach the encoder
     rows_are_messages: ClassVar[bool] = False  # else they are conversations
     merges_turns: ClassVar[bool] = True  # whether it learns from consecutive messages of one speaker as one
+    stage: ClassVar[str] = ""  # its name in messages of progress; by default that of its class
 
     frozen_layers: int | None = None
     min_turns: int = 2
@@ -138,11 +139,6 @@ class Objective(Schedule, ABC):
         """Prepare the encoder for the method, in place."""
         encoder.reply_head = None  # it was made for the vectors before this training
         use_mean_pooling(encoder)
-
-    @property
-    def stage(self) -> str:
-        """The name of the training in progress messages."""
-        return type(self).__name__
 
     @property
     def shortest(self) -> int:
