@@ -14,12 +14,11 @@ from typer.main import get_command
 import turnlens
 from turnlens._utils.progress import log_handler
 from turnlens._utils.registries import Table
-from turnlens.cli.cluster import cluster, label
+from turnlens.cli.cluster import cluster, groups, label
 from turnlens.cli.embed import embed
 from turnlens.cli.evaluate import evaluate
 from turnlens.cli.explore import explore
 from turnlens.cli.export import convert, export
-from turnlens.cli.groups import groups
 from turnlens.cli.inspect import inspect
 from turnlens.cli.reply import reply
 from turnlens.cli.serve import new_key, serve

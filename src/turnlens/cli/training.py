@@ -194,7 +194,7 @@ def _tell(output: Path, seconds: float) -> None:
         fell = ", ".join(f"{loss['loss']:.3f} at step {loss['step']:,}" for loss in shown)
         note(f"{record.get('steps', shown[-1]['step']):,} steps in {timedelta(seconds=round(seconds))}; loss {fell}.")
     if "held_out" in record:
-        from turnlens.training.training_report import TrainingReport
+        from turnlens.training.model_card import TrainingReport
 
         report = TrainingReport(record)
         print_rows(["", "before", "after", "difference"], report.rows(), report.title)

@@ -25,9 +25,8 @@ from turnlens.formats.detection import misread_layout, reads_some
 from turnlens.formats.folders import given_size, readable_path
 from turnlens.formats.format import Format
 from turnlens.formats.joined_files import joined_logs
-from turnlens.formats.row_checker import RowChecker
+from turnlens.formats.row_checker import RowChecker, UnreadText
 from turnlens.formats.source_file import Source
-from turnlens.formats.unread_text import UnreadText
 
 _log = logging.getLogger("turnlens")
 # Of `OTHER_LAYOUT`, those whose message explains the problem, or that are explained below.

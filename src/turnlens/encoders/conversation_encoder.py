@@ -30,8 +30,7 @@ from turnlens.encoders.onnx_encoder import OnnxEncoder, read_beside
 from turnlens.encoders.reply_head import ReplyHead
 from turnlens.encoders.reply_scores import HEAD_FILE, check_head, write_head
 from turnlens.encoders.tokenizing import TextTokenizer, lasting_settings, transformers_tokenizer
-from turnlens.encoders.transformer import positions, restore_added_weights, transformer_of
-from turnlens.encoders.transformers_check import checked_loading
+from turnlens.encoders.transformer import checked_loading, positions, restore_added_weights, transformer_of
 from turnlens.encoders.weight_check import DamagedEncoder, refusing_damage, write_checksums
 
 _WORTH_A_SESSION = 20_000  # characters, which torch embeds in the time that a session of ONNX Runtime takes to build

@@ -21,8 +21,7 @@ from typing import Any
 from turnlens.formats.bad_input import BadRow, parse_record
 from turnlens.formats.call_sessions import conversations, each_call, thumb_label
 from turnlens.formats.columns import value_at
-from turnlens.formats.file_head import record_heads
-from turnlens.formats.format import Format, signs
+from turnlens.formats.format import Format, record_heads, signs
 from turnlens.formats.message_layouts import instructions_apart, plain_message
 from turnlens.formats.message_times import iso_time, time_and_order
 from turnlens.formats.source_file import Source

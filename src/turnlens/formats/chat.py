@@ -30,8 +30,7 @@ from turnlens.formats.bad_input import BadRow, parse_record, parse_value, value_
 from turnlens.formats.call_sessions import message_key
 from turnlens.formats.columns import conversation_field, joined_time, time_fields
 from turnlens.formats.conversation_snapshots import last_snapshots
-from turnlens.formats.file_head import object_head
-from turnlens.formats.format import Format, Head
+from turnlens.formats.format import Format, Head, object_head
 from turnlens.formats.message_layouts import INSTEAD_OF_TEXT, parsed, plain_message, with_system
 from turnlens.formats.message_times import DateOrder, lone_moment
 from turnlens.formats.model_bodies import response_message

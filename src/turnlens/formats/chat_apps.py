@@ -20,8 +20,7 @@ from typing import Any
 
 from turnlens.formats.bad_input import BadRow, parse_record
 from turnlens.formats.columns import first_of, value_at
-from turnlens.formats.file_head import object_head, page_records
-from turnlens.formats.format import Format, signs
+from turnlens.formats.format import Format, object_head, page_records, signs
 from turnlens.formats.message_times import time_and_order
 from turnlens.formats.source_file import Source
 from turnlens.formats.text_encoding import without_mojibake

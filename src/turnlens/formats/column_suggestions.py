@@ -17,7 +17,7 @@ from turnlens.errors import ConversationError
 from turnlens.formats.bad_input import BadRow, parse_record
 from turnlens.formats.column_guesses import Fields, candidates, hinted, is_sure, ranked, text_score
 from turnlens.formats.columns import Columns
-from turnlens.formats.file_head import any_records
+from turnlens.formats.format import any_records
 from turnlens.formats.source_file import Source
 from turnlens.formats.table import nested, table_of
 

@@ -19,7 +19,7 @@ from turnlens.errors import ConversationError
 from turnlens.formats.bad_input import OTHER_LAYOUT, parse_value, value_or_problem
 from turnlens.formats.call_sessions import beginnings
 from turnlens.formats.columns import conversation_field
-from turnlens.formats.waiting_rows import groups_of, waiting_rows
+from turnlens.formats.table import groups_of, waiting_rows
 
 Row = dict[str, Any]
 _LOOKED_AT = 1000

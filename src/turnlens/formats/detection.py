@@ -13,8 +13,7 @@ from turnlens.formats import FORMATS
 from turnlens.formats.bad_input import DAMAGE, OTHER_LAYOUT, TooLargeError
 from turnlens.formats.column_guesses import lacks_header
 from turnlens.formats.column_suggestions import Layout, describe_layout
-from turnlens.formats.file_head import object_head, record_heads, text_head
-from turnlens.formats.format import Format, Head
+from turnlens.formats.format import Format, Head, object_head, record_heads, text_head
 from turnlens.formats.row_checker import RowChecker
 from turnlens.formats.source_file import ENDINGS, Source
 

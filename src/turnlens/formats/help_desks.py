@@ -17,8 +17,7 @@ from typing import Any
 
 from turnlens.formats.bad_input import parse_record
 from turnlens.formats.columns import value_at
-from turnlens.formats.file_head import any_records, object_head
-from turnlens.formats.format import Format, signs
+from turnlens.formats.format import Format, any_records, object_head, signs
 from turnlens.formats.html_text import html_text, without_markup
 from turnlens.formats.message_times import iso_time
 from turnlens.formats.source_file import Source

@@ -24,21 +24,22 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import lru_cache, partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from turnlens.errors import ConversationError
 from turnlens.formats.bad_input import RECORD, BadRow, parse_record, warn
 from turnlens.formats.column_names import plain_name
 from turnlens.formats.columns import NO_COLUMNS, Columns, check_present, columns_known, find_columns, value_at, without
-from turnlens.formats.file_head import PAGES, any_records
-from turnlens.formats.format import Format
+from turnlens.formats.format import PAGES, Format, any_records
 from turnlens.formats.html_text import without_markup
 from turnlens.formats.message_times import DateOrder
 from turnlens.formats.raw_messages import RawMessage, message_rows, named_labels
 from turnlens.formats.source_file import Source
-from turnlens.formats.waiting_rows import groups_of, waiting_rows
 
 _PAGES = (*PAGES.split(), "messages", "events")
 _YES, _NO = frozenset(("true", "1", "yes")), frozenset(("false", "0", "no"))
@@ -53,6 +54,28 @@ _ROUNDED_IDS = (
     "ids in {!r} such as {}: a spreadsheet rounded them, so that different conversations have one id; export the table "
     "anew from where it was made, and do not save it in a spreadsheet, or only with this column as text"
 )
+
+
+# In the order of their first rows.
+_GROUPS = """
+with groups as (select conversation, min(number) as first from rows group by conversation having {})
+select conversation, number, row from groups join rows using (conversation) order by first, number, rows.rowid
+"""
+
+
+@contextmanager
+def waiting_rows() -> Iterator[sqlite3.Connection]:
+    """A database with the empty table ``rows`` of conversation, number and row."""
+    with closing(sqlite3.connect("")) as database:  # "" is a temporary file that SQLite removes
+        database.execute("create table rows (conversation text, number integer, row)")
+        yield database
+
+
+def groups_of(database: sqlite3.Connection, those: str = "true") -> Iterator[tuple[str, list[tuple[int, Any]]]]:
+    """Each conversation with its rows and their numbers; only ``those`` that fulfil a condition of SQL on the group."""
+    database.execute("create index if not exists by_conversation on rows (conversation)")
+    for conversation, rows in groupby(database.execute(_GROUPS.format(those)), itemgetter(0)):
+        yield conversation, [(number, row) for _, number, row in rows]
 
 
 class Group(NamedTuple):

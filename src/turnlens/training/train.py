@@ -26,10 +26,9 @@ from turnlens.encoders.encoder import Encoder
 from turnlens.encoders.loading import as_sentence_transformer, encoder_source
 from turnlens.encoders.messages import encode_messages
 from turnlens.formats.input_files import check_apart
-from turnlens.training.model_card import save_encoder
+from turnlens.training.model_card import TrainingReport, save_encoder
 from turnlens.training.recipes import Recipe, get_recipe
 from turnlens.training.run import Run, TrainingState
-from turnlens.training.training_report import TrainingReport
 
 
 def train(

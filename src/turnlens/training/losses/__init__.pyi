@@ -5,4 +5,4 @@ from .base import CosineSettings as CosineSettings
 from .composed import ComposedSettings as ComposedSettings
 from .composed import composed_loss as composed_loss
 from .in_context import InContextLoss as InContextLoss
-from .request_answer import RequestAnswerLoss as RequestAnswerLoss
+from .in_context import RequestAnswerLoss as RequestAnswerLoss

@@ -25,7 +25,7 @@ from turnlens.training.centre import FitCentre
 from turnlens.training.collators import TextCollator
 from turnlens.training.encoder_modes import made_for_bf16
 from turnlens.training.losses.base import CosineSettings
-from turnlens.training.losses.request_answer import RequestAnswerLoss
+from turnlens.training.losses.in_context import RequestAnswerLoss
 from turnlens.training.recipes.in_context import InContext
 from turnlens.training.recipes.reply_head import ReplyHeadRecipe
 from turnlens.training.recipes.settings import Inputs, Objective
