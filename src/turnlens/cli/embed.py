@@ -63,7 +63,7 @@ def embed(
     Embedding(model, level, pooling, dtype)  # raises errors before anything is read
     settings: dict[str, Any] = {"level": level, "pooling": pooling, "dtype": dtype, "resume": resume, "force": force}
     if is_folder_name(output):
-        from turnlens.scale.corpus import embed_corpus
+        from turnlens.scale.embed import embed_corpus
 
         check_apart(output, data)
         further: dict[str, Any] = {"engine": engine, "actors": actors, **reading.arguments}
