@@ -6,7 +6,7 @@ from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
 from closeness import assert_same_vectors
 from turnlens.encoders.conversation_encoder import ConversationEncoder
-from turnlens.encoders.in_context import encode_contexts, joined_context, sums_in_context
+from turnlens.encoders.messages import encode_contexts, joined_context, sums_in_context
 from turnlens.encoders.rendering import make_conversational
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import turnlens
 from turnlens.encoders.conversation_encoder import ConversationEncoder
-from turnlens.encoders.in_context import encode_contexts
+from turnlens.encoders.messages import encode_contexts
 from turnlens.encoders.tokenizing import cut_texts
 from turnlens.training.collators import TextCollator
 

@@ -20,8 +20,7 @@ import turnlens
 from closeness import assert_same_vectors
 from turnlens.encoders.centre import Centre
 from turnlens.encoders.conversation_encoder import ConversationEncoder
-from turnlens.encoders.in_context import encode_contexts
-from turnlens.encoders.messages import message_tokens
+from turnlens.encoders.messages import encode_contexts, message_tokens
 from turnlens.encoders.onnx_encoder import OnnxEncoder
 from turnlens.encoders.rendering import make_conversational
 from turnlens.encoders.reply_head import ReplyHead

@@ -5,7 +5,7 @@ from sentence_transformers import SentenceTransformer
 
 import turnlens
 from closeness import assert_same_vectors, rounding
-from turnlens.encoders.in_context import encode_contexts
+from turnlens.encoders.messages import encode_contexts
 from turnlens.encoders.reply_model import ComposedReplies, ReplyModel, next_speaker
 from turnlens.papers.next_message.next_message import evaluate_next_message
 from turnlens.papers.next_message.sequences import EmbeddedSequences, build_sequences

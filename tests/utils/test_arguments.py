@@ -10,7 +10,7 @@ import pytest
 import turnlens
 from turnlens._utils.arguments import require_list
 from turnlens.data import Columns, Redaction
-from turnlens.encoders.in_context import encode_contexts
+from turnlens.encoders.messages import encode_contexts
 from turnlens.encoders.reply_model import ReplyModel
 from turnlens.errors import ConversationError
 from turnlens.evaluation import build_retrieval_task, labelled_conversations

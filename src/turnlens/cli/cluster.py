@@ -14,8 +14,17 @@ from turnlens._compat import leave_out_pandas
 from turnlens._utils.files import only_writer
 from turnlens._utils.progress import console, note
 from turnlens.cli.explore import Grouping, absent_label, explored_store, labels_of, makes_groups, say_who_asks
-from turnlens.cli.options import Compared, ExploredStore, GivenData, OptionalOutput, Output, OwnLabel, StoreModel
-from turnlens.cli.reading_options import Reading, reads_conversations
+from turnlens.cli.options import (
+    Compared,
+    ExploredStore,
+    GivenData,
+    OptionalOutput,
+    Output,
+    OwnLabel,
+    Reading,
+    StoreModel,
+    reads_conversations,
+)
 from turnlens.cli.store import opened_store
 from turnlens.cli.terminal import Application, Commands, use_one_thread
 

@@ -9,7 +9,7 @@ import typer
 
 from turnlens._utils.files import is_url
 from turnlens._utils.progress import note
-from turnlens.cli.reading_options import Reading, reads_conversations
+from turnlens.cli.options import Reading, reads_conversations
 from turnlens.encoders.folders import encoder_folder
 
 

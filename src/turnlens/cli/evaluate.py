@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from turnlens._utils.registries import TASKS, check_task
-from turnlens.cli.options import OptionalOutput
-from turnlens.cli.reading_options import Reading, reads_conversations
+from turnlens.cli.options import OptionalOutput, Reading, reads_conversations
 from turnlens.cli.tables import check_json, print_modes, print_table, write_json
 from turnlens.encoders.folders import encoder_folder
 

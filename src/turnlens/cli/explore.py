@@ -13,8 +13,7 @@ import typer
 
 from turnlens._utils.files import check_file, discard, is_url
 from turnlens._utils.progress import console, note
-from turnlens.cli.options import Compared, ExploredStore, GivenData, StoreModel, takes
-from turnlens.cli.reading_options import Reading, reads_conversations
+from turnlens.cli.options import Compared, ExploredStore, GivenData, Reading, StoreModel, reads_conversations, takes
 from turnlens.cli.store import fill, refuse_other_files
 
 if TYPE_CHECKING:

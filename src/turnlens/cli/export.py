@@ -9,8 +9,7 @@ import typer
 
 from turnlens._utils.files import atomic_path, only_writer
 from turnlens._utils.progress import console, note
-from turnlens.cli.options import Output
-from turnlens.cli.reading_options import Reading, reads_conversations
+from turnlens.cli.options import Output, Reading, reads_conversations
 from turnlens.cli.store import opened_store
 
 

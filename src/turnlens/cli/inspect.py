@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from turnlens._utils.progress import console, note
-from turnlens.cli.options import OptionalOutput
-from turnlens.cli.reading_options import Reading, reads_conversations
+from turnlens.cli.options import OptionalOutput, Reading, reads_conversations
 from turnlens.cli.tables import check_json, print_pairs, write_json
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import typer
 
 from turnlens._utils.files import existing_file, is_standard
 from turnlens._utils.progress import note
-from turnlens.cli.options import ConversationFile, OptionalOutput, Top
-from turnlens.cli.reading_options import Reading, reads_conversations
+from turnlens.cli.options import ConversationFile, OptionalOutput, Reading, Top, reads_conversations
 from turnlens.cli.store import require_hits
 from turnlens.cli.tables import check_json, print_hits, print_rows, write_json
 from turnlens.cli.terminal import use_one_thread

@@ -13,8 +13,7 @@ from turnlens._compat import leave_out_pandas
 from turnlens._utils.processes import keep_little_free_memory
 from turnlens._utils.progress import console, note, progress_of
 from turnlens._utils.text_values import strict_json
-from turnlens.cli.options import StoreModel
-from turnlens.cli.reading_options import Reading, reads_conversations
+from turnlens.cli.options import Reading, StoreModel, reads_conversations
 from turnlens.cli.tables import print_hits
 from turnlens.cli.terminal import Application, Commands, tell_other_language, use_one_thread
 from turnlens.encoders.folders import encoder_folder

@@ -25,8 +25,7 @@ from turnlens._utils.registries import (
     check_task,
 )
 from turnlens.cli.explore import write_sample_report
-from turnlens.cli.options import Output, given, parse_settings
-from turnlens.cli.reading_options import Reading, reads_conversations
+from turnlens.cli.options import Output, Reading, given, parse_settings, reads_conversations
 from turnlens.cli.tables import print_rows, print_table
 from turnlens.cli.terminal import tell_other_language
 from turnlens.encoders.folders import encoder_folder

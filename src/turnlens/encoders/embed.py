@@ -19,9 +19,8 @@ from turnlens._utils.processes import RunFolder
 from turnlens._utils.progress import progress_of
 from turnlens.data.dataset_operations import fingerprint
 from turnlens.encoders.encoder import Encoder, Half
-from turnlens.encoders.in_context import encode_contexts
 from turnlens.encoders.loading import encoder_source, weights_digest
-from turnlens.encoders.messages import encode_messages
+from turnlens.encoders.messages import encode_contexts, encode_messages
 from turnlens.encoders.vector_cache import VectorCache
 from turnlens.encoders.vector_files import check_vector_file, write_vectors
 
@@ -49,7 +48,7 @@ def embed_taught(encoder: Encoder, teacher: Encoder, context_turns: int, convers
 
     Args:
         encoder: The encoder.
-        teacher: Reads the turns before a message as one text, see `turnlens.encoders.in_context.encode_contexts`.
+        teacher: Reads the turns before a message as one text, see `turnlens.encoders.messages.encode_contexts`.
         context_turns: The teacher reads at most this many turns before a message.
         conversations: The conversations.
 

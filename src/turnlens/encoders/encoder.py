@@ -197,8 +197,7 @@ class Encoder:
         if texts and context is not None:
             raise ValueError(f"context={context!r} needs conversations, got texts: give lists of messages")
         conversations = ConversationInput(messages).messages() if texts is None else []
-        from turnlens.encoders.in_context import encode_in_context
-        from turnlens.encoders.messages import encode_messages
+        from turnlens.encoders.messages import encode_in_context, encode_messages
 
         if context == "conversation":
             if batch_size is not None or prompt_name is not None or cache is not None:

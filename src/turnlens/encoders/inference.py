@@ -19,7 +19,7 @@ from turnlens._utils.vectors import FloatArray
 from turnlens.encoders.encoder import Encoder, Half
 from turnlens.encoders.encoder_parts import Dense, EncoderParts, NeedsTorch, check_after, check_pooling
 from turnlens.encoders.forward import encode_rows, full_precision, pad_right, padded, slice_budget, slice_rows
-from turnlens.encoders.in_context import newest_words_kept
+from turnlens.encoders.messages import newest_words_kept
 from turnlens.encoders.onnx_graph import is_supported, tensor_shapes
 from turnlens.encoders.rendering import TokenRows
 from turnlens.encoders.tokenizing import TOKENIZING, cut_texts, transformers_ids

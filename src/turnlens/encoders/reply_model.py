@@ -11,8 +11,7 @@ from typing_extensions import override
 
 from turnlens._utils.registries import REPLY_MODELS
 from turnlens._utils.vectors import unit_vectors
-from turnlens.encoders.in_context import encode_contexts
-from turnlens.encoders.messages import encode_messages
+from turnlens.encoders.messages import encode_contexts, encode_messages
 from turnlens.encoders.reply_scores import bi_query, head_of, inner_products
 
 if TYPE_CHECKING:

@@ -9,8 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from turnlens._utils.progress import note
-from turnlens.cli.options import ConversationFile, OptionalOutput, Output, Top, parse_settings
-from turnlens.cli.reading_options import Reading, reads_conversations
+from turnlens.cli.options import (
+    ConversationFile,
+    OptionalOutput,
+    Output,
+    Reading,
+    Top,
+    parse_settings,
+    reads_conversations,
+)
 from turnlens.cli.reply import messages_to_continue, read_candidates, show_ranking
 from turnlens.cli.tables import check_json
 from turnlens.cli.terminal import Application

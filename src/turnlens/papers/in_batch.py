@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from turnlens.encoders.in_context import joined_context, newest_words_kept
+from turnlens.encoders.messages import joined_context, newest_words_kept
 from turnlens.papers.adaptation import AdaptedRecipe
 from turnlens.training.collators import Row, TextCollator
 from turnlens.training.losses.in_batch import InBatchSettings, check_batch_size
@@ -33,7 +33,7 @@ class JoinedContextCollator(TextCollator):
 
     Attributes:
         context_turns: Up to this many turns before each turn are joined, see
-            `turnlens.encoders.in_context.joined_context`. The text may have this many times ``max_length`` tokens,
+            `turnlens.encoders.messages.joined_context`. The text may have this many times ``max_length`` tokens,
             within the encoder's own limit; if it is longer, the newest words are kept.
     """
 

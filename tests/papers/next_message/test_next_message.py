@@ -18,7 +18,7 @@ from sequence_cases import (
     talks,
 )
 from turnlens.data.languages import tokenize
-from turnlens.encoders.in_context import encode_contexts
+from turnlens.encoders.messages import encode_contexts
 from turnlens.errors import ConversationError
 from turnlens.evaluation import compare_results
 from turnlens.papers.next_message.modes import modes_of

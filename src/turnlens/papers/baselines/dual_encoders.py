@@ -122,7 +122,7 @@ class SingleVectorLoss(ConversationLoss[SingleVectorSettings]):
     """Cosine of a context's single vector and the response, with a softmax over the responses of the batch.
 
     Takes the features of `turnlens.papers.JoinedContextCollator`. The trained model's
-    vector of a joined context is that of `turnlens.encoders.in_context.encode_contexts`.
+    vector of a joined context is that of `turnlens.encoders.messages.encode_contexts`.
 
     Args:
         model: The encoder, pooled by the mean.

@@ -13,8 +13,7 @@ from sentence_transformers import SentenceTransformer
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
 from turnlens.data.dataset_operations import merge_runs
 from turnlens.data.messages import Conversations, Message, plain_messages_in
-from turnlens.encoders.in_context import encode_contexts
-from turnlens.encoders.messages import encode_messages
+from turnlens.encoders.messages import encode_contexts, encode_messages
 from turnlens.errors import ConversationError
 from turnlens.evaluation.scoring import sample_queries, warn_of_left_out
 from turnlens.evaluation.task import Level, LoadSettings, Task

@@ -14,8 +14,7 @@ from turnlens.data.dataset_operations import draw_conversations
 from turnlens.data.messages import Messages, texts_of
 from turnlens.encoders.conversation_encoder import ConversationEncoder
 from turnlens.encoders.history import add_surroundings
-from turnlens.encoders.in_context import encode_in_context
-from turnlens.encoders.messages import encode_messages
+from turnlens.encoders.messages import encode_in_context, encode_messages
 from turnlens.training.collators import MessageCollator
 from turnlens.training.encoder_modes import half_precision
 from turnlens.training.losses.base import CosineSettings
