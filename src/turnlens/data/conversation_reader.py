@@ -172,12 +172,6 @@ def default_names(files: Sequence[Path]) -> dict[Path, str]:
     return names
 
 
-def files_by_name(files: Sequence[Path], options: ReadingOptions) -> dict[str, str]:
-    """Return files by the beginning of their default ids."""
-    names, redaction = default_names(files), options.redaction
-    return {redaction.identifier(name) if redaction else name: readable_path(str(file)) for file, name in names.items()}
-
-
 def _records(chosen: Format, source: Source) -> Iterator[tuple[int, Any]]:
     try:
         yield from chosen.records(source)

@@ -17,7 +17,7 @@ from typing_extensions import Unpack
 
 from turnlens._utils.files import atomic_path, only_writer
 from turnlens.data.conversation_files import arrow_table, cached_conversations, check_chat_file, write_chats
-from turnlens.data.conversation_reader import SkippedRows, files_by_name, read_files, read_sources
+from turnlens.data.conversation_reader import SkippedRows, default_names, read_files, read_sources
 from turnlens.data.conversation_source import (
     ROW,
     ConversationSource,
@@ -29,6 +29,7 @@ from turnlens.data.conversation_source import (
 from turnlens.data.messages import Messages, checked_messages
 from turnlens.data.read_options import ReadingOptions, ReadOptions
 from turnlens.errors import ConversationError
+from turnlens.formats.folders import readable_path
 from turnlens.formats.input_files import check_apart, find_files, is_missing, is_paths
 
 if TYPE_CHECKING:
@@ -117,7 +118,8 @@ class ConversationInput:
 
     def files_by_name(self) -> dict[str, str]:
         """Return the files by the beginning of the ids that are made where a file has none."""
-        return files_by_name(self._files, self._options)
+        redaction, files = self._options.redaction, default_names(self._files).items()
+        return {redaction.identifier(name) if redaction else name: readable_path(str(file)) for file, name in files}
 
     def _in_memory(self, name: str) -> Iterator[dict[str, Any]]:
         skipped = SkippedRows(self._options.on_error)

@@ -12,6 +12,7 @@ from turnlens._compat import accept_messages
 from turnlens._utils.progress import progress_of
 from turnlens.data.messages import Messages
 from turnlens.encoders.encoder import Encoder, as_conversational
+from turnlens.encoders.tokenizing import cut_texts
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -116,7 +117,8 @@ class Renderer:
         """
         texts = list(dict.fromkeys(message["content"] for messages in conversations for message in messages))
         rendered = [self._before_turn + text for text in texts]
-        ids = self._tokenizer.first_ids(rendered, None if whole else self.max_length) if texts else []
+        ids_of = self._tokenizer.ids
+        ids = ids_of(cut_texts(ids_of, rendered, None if whole else self.max_length)) if texts else []
         of_text = {text: [*row, *self._after_turn] for text, row in zip(texts, ids)}
         return [[of_text[message["content"]] for message in messages] for messages in conversations]
 

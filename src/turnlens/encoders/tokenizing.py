@@ -91,10 +91,6 @@ class TextTokenizer:
         """The number of tokens that are read of each text, without special ones."""
         return [len(ids) if self.limit is None else min(len(ids), self.limit) for ids in self._read(texts)]
 
-    def first_ids(self, texts: Sequence[str], tokens: int | None) -> list[list[int]]:
-        """The token ids of texts: of a long text at least so many of the first."""
-        return self.ids(cut_texts(self.ids, texts, tokens))
-
     def _read(self, texts: Sequence[str], newest: bool = False) -> list[list[int]]:
         return self.ids(cut_texts(self.ids, texts, self.limit, newest))
 

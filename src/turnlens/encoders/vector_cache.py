@@ -51,7 +51,7 @@ class VectorCache:
             raise ValueError("only vectors of a transformer with a fast tokenizer are kept: embed without a cache")
         self.path = Path(path) if path is not None else _usual_path()
         self.max_bytes = max_bytes
-        self._digest = vectors_digest(encoder)
+        self._digest = _hash(f"{encoder.weights_digest}\0{encoder.tokenizing}".encode()).hex()
         self._works = True
 
     def embed(self, embed: Callable[[list[str]], np.ndarray], texts: Sequence[str], kind: str = "") -> np.ndarray:
@@ -158,11 +158,6 @@ def can_be_cached(encoder: Encoder | SentenceTransformer) -> bool:
     """Return whether an encoder's vectors are worth a cache, and all that they depend on is known."""
     encoder = as_conversational(encoder)
     return encoder.width is not None and bool(encoder.tokenizing)
-
-
-def vectors_digest(encoder: Encoder) -> str:
-    """A hash of all that the vector of a text depends on: weights, modules, tokenizer and limits."""
-    return _hash(f"{encoder.weights_digest}\0{encoder.tokenizing}".encode()).hex()
 
 
 def _hash(data: bytes) -> bytes:

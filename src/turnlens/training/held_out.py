@@ -123,7 +123,8 @@ class HeldOut:
         count = len(vectors)
         agreement = np.zeros((_DRAWS, count))
         with threadpool_limits(limits=1):  # several add up in any order
-            pairs = [self._two_groupings(vectors, seed) for seed in range(_DRAWS)]
+            halves = [np.array_split(np.random.default_rng(seed).permutation(count), 2) for seed in range(_DRAWS)]
+            pairs = [[self._groups(vectors, half, seed) for half in two] for seed, two in enumerate(halves)]
         for seed, (one, other) in enumerate(pairs):
             common = np.zeros((one.max() + 1, other.max() + 1))
             np.add.at(common, (one, other), 1)
@@ -134,11 +135,6 @@ class HeldOut:
                 agreement[seed] = (common[one, other] - 1 - chance) / (most - chance)
         starts = np.cumsum(self.turns) - self.turns
         return np.asarray(np.add.reduceat(agreement, starts, axis=1) / self.turns)
-
-    def _two_groupings(self, vectors: FloatArray, seed: int) -> list[IntArray]:
-        """Group all messages by each half of them (messages,)."""
-        halves = np.array_split(np.random.default_rng(seed).permutation(len(vectors)), 2)
-        return [self._groups(vectors, half, seed) for half in halves]
 
     def _groups(self, vectors: FloatArray, learned: IntArray, seed: int) -> IntArray:
         """Group all messages by k-means that is fitted to some of them (messages,)."""

@@ -67,33 +67,27 @@ def without_paths(record: dict[str, Any]) -> dict[str, Any]:
     return shown
 
 
-def model_card(
-    record: dict[str, Any], has_head: bool, has_centre: bool, has_added: bool, prompt: str | None = None
-) -> str:
-    """The card of a model from its training record (see ``training.json`` beside it).
-
-    Args:
-        record: The record.
-        has_head: Whether the model has a reply head.
-        has_centre: Whether it has a centre.
-        has_added: Whether its method has added weights to its transformer.
-        prompt: A prompt that texts need, as its method trained it.
-    """
+def model_card(encoder: ConversationEncoder, record: dict[str, Any]) -> str:
+    """The card of a model, with its training record (see ``training.json`` beside it)."""
+    prompt = next((name for name in encoder.prompts if name in REPLY_MODELS), None)  # which texts need
     rows = "\n".join(f"| {name} | {value} |" for name, value in record.get("recipe", {}).items())
     level = record.get("level", "message")
-    note = "Its added inputs need `turnlens.load_encoder` and `encode_conversations`.\n\n" if has_added else ""
-    if has_centre:
+    note = ""
+    if added_modules(encoder):
+        note = "Its added inputs need `turnlens.load_encoder` and `encode_conversations`.\n\n"
+    if encoder.centre:
         note += f"Its centre, {CENTRE_FILE}, needs `turnlens.load_encoder` and `encode_conversations`.\n\n"
-    if has_head:
+    if encoder.reply_head is not None:
         note += f"Its reply head, {HEAD_FILE}, is for `turnlens.ReplyModel`; `encode` works without it.\n\n"
     elif prompt is not None:
         note += "Its prompts, listed in `encoder.prompts`, say what a text is to it; see turnlens for their use.\n\n"
     example = _EXAMPLES["conversation" if level == "conversation" else "message"]
-    if prompt is not None and not has_head:
+    if prompt is not None and encoder.reply_head is None:
         example += f', prompt_name="{prompt}"'
-    texts = {"note": note, "level": level.capitalize(), "example": example}
     return _CARD.format(
-        **texts,
+        note=note,
+        level=level.capitalize(),
+        example=example,
         encoder=record.get("encoder", "unknown"),
         conversations=record.get("conversations", "unknown"),
         settings=rows,
@@ -112,10 +106,7 @@ def save_encoder(encoder: SentenceTransformer, output: str | os.PathLike[str], r
         # Without the library's own card: it would quote conversations of the training data.
         encoder.save_pretrained(str(temporary), create_model_card=False)
         (temporary / "training.json").write_text(json.dumps(record, indent=2), encoding="utf-8")
-        prompt = next((name for name in encoder.prompts if name in REPLY_MODELS), None)
-        has_head, has_added = encoder.reply_head is not None, bool(added_modules(encoder))
-        card = model_card(record, has_head, bool(encoder.centre), has_added, prompt)
-        (temporary / "README.md").write_text(card, encoding="utf-8")
+        (temporary / "README.md").write_text(model_card(encoder, record), encoding="utf-8")
     encoder.source = os.fspath(output)
 
 
