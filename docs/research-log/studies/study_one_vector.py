@@ -35,7 +35,6 @@ from turnlens._utils.vectors import unit_vectors
 from turnlens.encoders.history import add_history
 from turnlens.encoders.messages import message_tokens, pool_messages
 from turnlens.encoders.reply_head import ReplyHead
-from turnlens.encoders.reply_scores import ComposedContext
 from turnlens.papers.triple_encoders.views import View, add_views, encode_view
 from turnlens.training.recipes import ReplyHeadRecipe
 from turnlens.training.reply_head import fit_reply_head
@@ -136,20 +135,18 @@ def training(count: int) -> None:
 
 def further_turn() -> float:
     """(c) Microseconds that the query takes once the turn is encoded."""
-    encoder, vectors = turnlens.load_encoder(device="cpu"), unit_vectors(np.random.default_rng(1).random((50, DIM)))
-    head = ReplyHead(DIM)
+    encoder, head = turnlens.load_encoder(device="cpu"), ReplyHead(DIM)
+    vectors = [*np.random.default_rng(1).random((head.turns, DIM)).astype(np.float32)]
     torch.nn.init.normal_(head.context, std=0.01)
-    context = ComposedContext(head.arrays())
+    arrays, same = head.arrays(), np.arange(head.turns)[None] % 2 == 0
 
     def update() -> None:
-        for number, vector in enumerate(vectors.astype(np.float32)):
-            context.add(vector, same=number % 2 == 0)
-            context.query()
+        arrays.queries(unit_vectors(np.stack(vectors))[None], same, np.ones_like(same))
 
     def encode() -> None:
         encoder.encode_messages(["Yes please, the one that arrives on Friday morning."])
 
-    query, encoding = shortest(update) / len(vectors), shortest(encode)
+    query, encoding = shortest(update), shortest(encode)
     print(
         f"(c) a further turn: encoding it {1e3 * encoding:.1f} ms, then the query {1e6 * query:.0f} µs (target: at "
         f"most 100 µs), ratio {encoding / query:.0f}"
