@@ -44,7 +44,15 @@ def test_messages_without_a_time_stay_behind_their_predecessor(tmp_path: Path) -
         read(write(tmp_path / "t.csv", "\n".join(["chat_id,from,text,time", *said, "d,s,z,soon"])))
 
 
-@pytest.mark.parametrize(("name", "note", "said"), [("Public", "FALSE", "TRUE"), ("is_internal", "1", "0")])
+@pytest.mark.parametrize(
+    ("name", "note", "said"),
+    [
+        ("Public", "FALSE", "TRUE"),
+        ("is_internal", "1", "0"),
+        ("Visibility", "Internal", "public"),
+        ("Type", "note", "email"),
+    ],
+)
 def test_a_row_for_colleagues_alone_is_a_note(tmp_path: Path, name: str, note: str, said: str) -> None:
     rows = f"c,user,one,{said}\nc,agent,looks odd,{note}\nc,agent,two,{said}\n"
     (row,) = read(write(tmp_path / "t.csv", f"chat_id,from,text,{name}\n{rows}"))

@@ -8,7 +8,7 @@ so memory stays small whatever the file's size. Messages are ordered by the time
 time as the label ``time`` (``start``, in seconds, where there is no day); otherwise they stay in file order. A message
 whose cell of the time is empty stays behind the one before it. A further column is a label of the conversation if it
 never changes within any conversation of the file, otherwise a label of the messages. A row that such a column
-(``public``, ``internal``) tells to be for colleagues alone is a note.
+(``public``, ``internal``, ``visibility``) tells to be for colleagues alone is a note.
 
 Grammar of CSV: RFC 4180; the delimiter is the one of comma, tab and semicolon that the header has most of,
 or the one of a first line ``sep=;``.
@@ -46,6 +46,10 @@ _YES, _NO = frozenset(("true", "1", "yes")), frozenset(("false", "0", "no"))
 # By the plain name of a column, the values that tell an internal note.
 _OF_NOTES = dict.fromkeys(("public", "is_public"), _NO) | dict.fromkeys(
     ("internal", "is_internal", "internal_note", "private", "is_private"), _YES
+)
+_OF_NOTES |= dict.fromkeys(
+    ("visibility", "type", "message_type", "comment_type"),
+    frozenset(("internal", "private", "note", "internal note", "private note", "internal_note", "private_note")),
 )
 
 
