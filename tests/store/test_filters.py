@@ -59,7 +59,11 @@ CONVERSATIONS = [
 MISTAKES = [
     ("", 1, "expected one of conversation, turn, role, speaker, text, time, label.NAME, got the end"),
     ("rolle = 'user'", 1, "expected one of .*, got 'rolle'"),
-    ("role = user", 8, "expected a text in quotes, got 'user'"),
+    (
+        "role = user",
+        8,
+        "expected a text in quotes, which a shell takes away unless .* are around the filter, got 'user'",
+    ),
     ("role = 'user", 8, "this quote is never closed"),
     ("role = 'user' role = 'x'", 15, "expected 'and', 'or' or the end, got 'role'"),
     ("role = 'a' and", 15, "expected one of"),
@@ -72,7 +76,7 @@ MISTAKES = [
     ("time > 2024-13-01", 8, "expected a time"),
     ("label = 'x'", 1, "expected the name of a label"),
     ("label.intent < 'x'", 14, "compared with =, != and in only"),
-    ("label.intent = refund", 16, "expected a text in quotes, a number, true or false"),
+    ("label.intent = refund", 16, "expected a number, true, false or a text in quotes, which a shell takes away"),
     ("turn contains 'x'", 6, "'contains' belongs to texts"),
     ("role.name = 'x'", 1, "expected one of"),
     ("role in 'x'", 9, "expected '\\('"),

@@ -36,6 +36,7 @@ _OF_SPANS = {  # comparisons of a column {0} with all moments from {1} to {2}
     ">": "{0} > {2}",
     ">=": "{0} >= {1}",
 }
+_SHELL = "which a shell takes away unless quotes of the other kind are around the filter"
 _LONGEST_DATE = len("2024-01-31")  # a longer time is no date alone
 _OF_LISTS = {"=": "", "in": "", "!=": "NOT ", "not in": "NOT "}
 
@@ -304,7 +305,7 @@ class _Reader:
                 raise self.error(f"expected a whole number of at most {_MOST_DIGITS} digits", token)
             return str(int(token.text))
         if token.kind not in ("text", "number", "time") and token.text not in ("true", "false"):
-            raise self.error("expected a text in quotes, a number, true or false", token)
+            raise self.error(f"expected a number, true, false or a text in quotes, {_SHELL}", token)
         entry = label_entry(label, _unquoted(token.text))
         self.labels.setdefault(label, []).append(entry)
         return _quoted(entry)
@@ -313,7 +314,7 @@ class _Reader:
         """A text in quotes, without them."""
         token = self._read()
         if token.kind != "text":
-            raise self.error("expected a text in quotes", token)
+            raise self.error(f"expected a text in quotes, {_SHELL}", token)
         return _unquoted(token.text)
 
     def _compared_times(self, column: str, sign: str) -> str:
