@@ -105,6 +105,8 @@ def test_the_ending_names_the_format_and_a_dash_the_standard_output(store: Path,
     succeed("cluster", "--store", store, "--level", "conversation", "--output", tmp_path / "groups.csv")
     with (tmp_path / "groups.csv").open(newline="") as file:
         assert [row["id"] for row in csv.DictReader(file)] == [line["id"] for line in lines]
+    quiet = run("cluster", "--store", store, "--level", "conversation", "--quiet")
+    assert "%  in no group" in quiet.stdout and not quiet.stderr
     result = run("cluster", "--store", store, "--level", "conversation", "--output", "-")
     assert [json.loads(line) for line in result.stdout.splitlines()] == lines
 

@@ -65,6 +65,11 @@ def note(text: str) -> None:
         error_console.print(text, soft_wrap=True)
 
 
+def show(text: str, apart: bool = False) -> None:
+    """Print a result; ``apart``, on the error stream, if a table is written to the standard output."""
+    (error_console if apart else console).print(text, soft_wrap=True)
+
+
 def log_handler() -> logging.Handler:
     """Return a handler that shows log messages on the error stream."""
     return RichHandler(logging.NOTSET, error_console, show_time=False, show_path=False)

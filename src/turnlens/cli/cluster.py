@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from turnlens._compat import leave_out_pandas
-from turnlens._utils.files import only_writer
-from turnlens._utils.progress import console, note
+from turnlens._utils.files import is_standard, only_writer
+from turnlens._utils.progress import console, note, show
 from turnlens.cli.explore import Grouping, absent_label, explored_store, labels_of, makes_groups, say_who_asks
 from turnlens.cli.options import (
     Compared,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 15
+Show = Callable[[str], None]
 
 
 @reads_conversations
@@ -101,10 +103,11 @@ def cluster(
     if summary is not None:
         with only_writer(summary):
             write_table(groups.summary(period), summary)
-    _print(groups)
+    show_result = partial(show, apart=output is not None and is_standard(output))
+    _print(groups, show_result)
     say_who_asks(groups.report)
     if own_label is not None:
-        _compare_with_labels(groups, own_label)
+        _compare_with_labels(groups, own_label, show_result)
     if output is not None:
         note(f"Wrote the groups of {len(table):,} {level}s to {output}")
     if summary is not None:
@@ -119,35 +122,35 @@ def _endpoint(url: str | None, model: str | None) -> Endpoint | None:
     return None if url is None else Endpoint(url, str(model), os.environ.get("TURNLENS_NAMING_KEY"))
 
 
-def _print(groups: Groups) -> None:
+def _print(groups: Groups, show: Show) -> None:
     """Print the largest groups of each role with their shares of conversations, requests first."""
     if groups.level == "conversation":
-        _print_part([(group.share, group) for group in groups.groups])
-        note(f"{100 * groups.outliers:5.1f} %  in no group")
+        _print_part([(group.share, group) for group in groups.groups], show)
+        show(f"{100 * groups.outliers:5.1f} %  in no group")
         return
     rows = groups.summary().to_pylist()
     named = {group.id: group for group in groups.groups}
     parts = dict.fromkeys((row["kind"], row["role"]) for row in rows)
-    note("Shares are of the conversations in which the role speaks")
+    show("Shares are of the conversations in which the role speaks")
     for kind, role in parts:
         own = [row for row in rows if (row["kind"], row["role"]) == (kind, role)]
         if kind == "no request":
-            note(f"{100 * own[0]['share']:5.1f} %  of {role}'s conversations in no group of requests")
+            show(f"{100 * own[0]['share']:5.1f} %  of {role}'s conversations in no group of requests")
             continue
         if len(parts) > 1:
-            note(f"{role or 'several roles'}, {kind}:")
-        _print_part([(row["share"], named[row["group"]]) for row in own])
+            show(f"{role or 'several roles'}, {kind}:")
+        _print_part([(row["share"], named[row["group"]]) for row in own], show)
     if all(kind != "no request" for kind, _ in parts):
-        note(f"{100 * groups.outliers:5.1f} %  of messages in no group")
+        show(f"{100 * groups.outliers:5.1f} %  of messages in no group")
 
 
-def _print_part(groups: Sequence[tuple[float, Group]]) -> None:
+def _print_part(groups: Sequence[tuple[float, Group]], show: Show) -> None:
     for share, group in groups[:_SHOWN]:
         further = [phrase for phrase in group.phrases if phrase not in group.name.split(" · ")]
         keywords = f" – {', '.join(further[:3])}" if further else ""
-        note(f"{100 * share:5.1f} %  {group.name}{' (new)' if group.new else ''}{keywords}")
+        show(f"{100 * share:5.1f} %  {group.name}{' (new)' if group.new else ''}{keywords}")
     if len(groups) > _SHOWN:
-        note(f"         and {len(groups) - _SHOWN} more")
+        show(f"         and {len(groups) - _SHOWN} more")
 
 
 @reads_conversations
@@ -194,10 +197,17 @@ def label(
     if own_label is not None:
         labels = [(row.get(own_label), message.get(own_label)) for row in conversations for message in row["messages"]]
         values = [of_row if own is None else own for of_row, own in labels]
-        _print_agreement(table, values, own_label, any(own is not None for _, own in labels), names)
+        _print_agreement(
+            table,
+            values,
+            own_label,
+            any(own is not None for _, own in labels),
+            names,
+            partial(show, apart=is_standard(output)),
+        )
 
 
-def _compare_with_labels(groups: Groups, label: str) -> None:
+def _compare_with_labels(groups: Groups, label: str, show: Show) -> None:
     from turnlens.report.tables import label_column
     from turnlens.report.unhappiness import UNHAPPY
 
@@ -206,10 +216,12 @@ def _compare_with_labels(groups: Groups, label: str) -> None:
     own = [name for name in table.column_names[start:] if name != UNHAPPY]
     column = label_column(label, table.column_names[:start])
     values = table[column].to_pylist() if column in own else [None] * len(table)
-    _print_agreement(table, values, label, label in groups.report.message_labels, own)
+    _print_agreement(table, values, label, label in groups.report.message_labels, own, show)
 
 
-def _print_agreement(table: pa.Table, labels: list[Any], label: str, of_messages: bool, names: Collection[str]) -> None:
+def _print_agreement(
+    table: pa.Table, labels: list[Any], label: str, of_messages: bool, names: Collection[str], show: Show
+) -> None:
     """Print how far the groups of a table agree with a label that the conversations have."""
     from turnlens.evaluation.clustering_metrics import label_agreement, labelled_rows
 
@@ -219,14 +231,14 @@ def _print_agreement(table: pa.Table, labels: list[Any], label: str, of_messages
     chosen = table.take(rows)
     confidence = chosen["confidence"].to_numpy() if "confidence" in table.column_names else None
     figures = label_agreement(chosen["group_name"].to_pylist(), [str(labels[row]) for row in rows], confidence)
-    note(
+    show(
         f"Of {figures['items']:,} with one of {figures['labels']:,} values of {label}, "
         f"groups tell {100 * figures['accuracy']:.1f} % right (F1, mean over the values: {100 * figures['f1']:.1f} %). "
         "A group stands for the value that has its name, or else for the one that most of its others have."
     )
     if shares := figures.get("calibration"):
         told = ", ".join(f"{100 * right:.0f} % at {100 * sure:.0f} %" for sure, right in shares)
-        note(f"Calibration, of those in a group: right {told} confidence.")
+        show(f"Calibration, of those in a group: right {told} confidence.")
 
 
 _QUESTIONS = 10

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from turnlens._utils.files import existing_file, is_standard
-from turnlens._utils.progress import note
+from turnlens._utils.progress import show
 from turnlens.cli.options import ConversationFile, OptionalOutput, Reading, Top, reads_conversations
 from turnlens.cli.store import require_hits
 from turnlens.cli.tables import check_json, print_hits, print_rows, write_json
@@ -79,10 +79,11 @@ def _reply_from_store(
     hits = [asdict(hit) for hit in opened.next_replies(messages, **settings)]
     require_hits(opened, hits, settings["where"], "message")
     probability = hits[0]["probability"] if hits else None
-    note(
+    show(
         "No suggestion: no reply is likely to fit."
         if probability is None
-        else f"Suggested first: {probability:.0%} sure."
+        else f"Suggested first: {probability:.0%} sure.",
+        apart=json_file is not None and is_standard(json_file),
     )
     write_json(json_file, [{"message": hit["text"], "score": hit["score"], **hit} for hit in hits])
     print_hits(hits)
