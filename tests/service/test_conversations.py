@@ -201,6 +201,7 @@ MISTAKES: list[tuple[str, dict[str, Any], int, str | None]] = [
     ("next", {"json": {"messages": CARD["messages"], "where": "label.intent = 'none'"}}, 422, "where"),
     ("next", {"json": {"messages": [{"role": "user", "content": ""}]}}, 422, None),
     ("next", {"json": {"messages": []}}, 422, "messages"),
+    ("next", {"json": {"messages": [{"role": "customer", "content": "my card"}]}}, 422, None),
     ("next", {"json": {"messages": CARD["messages"], "speaker": "agnt"}}, 422, None),
     ("conversations", {"json": {"conversations": [CARD, {"id": "", "messages": []}]}}, 422, "conversations.1.id"),
     ("conversations", {"json": CARD}, 422, "id"),

@@ -93,6 +93,20 @@ def require_speaker(tables: Tables, speaker: str, where: str | None) -> None:
         raise ValueError(f"speaker {speaker}: {absent_names(tables, said, 'message')}")
 
 
+def require_known_role(tables: Tables, messages: Sequence[Mapping[str, Any]], where: str | None) -> None:
+    """Raise ``ValueError`` if the store has no role of a conversation, unless a filter names roles.
+
+    Somebody new may join those who are known. A conversation of new ones only, such as of user and assistant where the
+    store has customer and agent, would get anybody's messages.
+    """
+    roles = dict.fromkeys(message["role"] for message in messages)
+    if (where is not None and names_role(where)) or not tables.messages.count_rows():
+        return
+    if not any(tables.messages.count_rows(said_by(role)) for role in roles):
+        told = absent_names(tables, " or ".join(map(said_by, roles)), "message")
+        raise ValueError(f"messages: {told}; use these, name the speaker that comes next, or filter by role")
+
+
 def find_replies(
     tables: Tables,
     query: np.ndarray,

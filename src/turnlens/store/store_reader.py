@@ -25,6 +25,7 @@ from turnlens.store.searches import (
     find_conversations,
     find_messages,
     find_replies,
+    require_known_role,
     require_speaker,
 )
 from turnlens.store.state import StoreState
@@ -187,8 +188,8 @@ class StoreReader:
             speaker: The role that speaks next; by default the one that spoke before the last speaker.
 
         Raises:
-            ValueError: No message has text, a setting is out of range, the model does not serve the mode, or no message
-                of the store has the role ``speaker``, and the filter names none.
+            ValueError: No message has text, a setting is out of range, the model does not serve the mode; or the filter
+                names no role, and no message of the store has the role ``speaker`` or, without it, any of these roles.
             FilterError: The filter cannot be read.
         """
         from turnlens.encoders.reply_model import next_speaker
@@ -198,6 +199,8 @@ class StoreReader:
         plain = [message for message in _plain_conversation(messages) if message["content"].strip()]
         if speaker is not None:
             require_speaker(tables, speaker, where)
+        else:
+            require_known_role(tables, plain, where)
         automatic = self._automatic(tables)
         plain = [message for message in plain if not automatic.has(message["role"], message["content"])] or plain
         encoder = self._encoder(tables.state)
