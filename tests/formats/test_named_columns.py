@@ -122,7 +122,7 @@ def test_ids_without_numbers_keep_the_file_order(tmp_path: Path) -> None:
         ("session_id,speaker,text,t\n1,u,x,10:00 1 May 2024 XYZ\n", "time=t", "time zone is unknown; write it as"),
         ("session_id,speaker,t\n1,u,x\n", "text=tx", r"no column 'tx' \(did you mean 't'\?\); found session_id"),
         ("session_id,speaker,t\n1,u,x\n", "text=t,ignore=email", "no column 'email'"),
-        ("a,b,c\n1,u,x\n", "text=c,speaker=b", "found the columns a, b, c; expected one for the conversation"),
+        ("a,b,c\n1,u,x\n", "text=c,speaker=b", "the columns a, b, c; expected one for the conversation, such as c"),
         ("session_id,speaker,t,d\n1,u,x,13/01/2024\n1,u,x,01/13/2024\n", "text=t,time=d", "the other way round"),
     ],
 )

@@ -12,42 +12,27 @@ def message(role: str, content: str, start: float, end: float) -> dict[str, Any]
     return {"role": role, "content": content, "start": start, "end": end}
 
 
+BOTH = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>Hi</v>\n<v.loud Ben>Hello</v>\n\n00:03.000 --> 00:04.000\nmore\n"
+NAMES = [("Änn", HELLO, 1, 2.5), ("Änn", "which goes on: here", 3, 4)]
+NAMES += [("دان", SALAM, 5, 6), ("Änn", "Ja.", 5, 6), ("دان", "👍", 3607, 3608)]
+
+
 @pytest.mark.parametrize(
-    ("content", "messages", "language"),
+    ("name", "content", "messages", "language"),
     [
-        (WHISPERX, [message("SPEAKER_00", NIHAO, 0.5, 1.25), message("SPEAKER_01", "Ja. 🙂", 1.5, 2)], "zh"),
-        (WHISPER, [message("speaker", "Grüße.", 0, 1)], "de"),
-        (WHISPER_CPP, [message("speaker", SHALOM, 0, 1.5)], "he"),
+        ("x.json", WHISPERX, [("SPEAKER_00", NIHAO, 0.5, 1.25), ("SPEAKER_01", "Ja. 🙂", 1.5, 2)], "zh"),
+        ("whisper.json", WHISPER, [("speaker", "Grüße.", 0, 1)], "de"),
+        ("cpp.json", WHISPER_CPP, [("speaker", SHALOM, 0, 1.5)], "he"),
+        ("voices.vtt", VTT, [("Änn", f"{HELLO} & welcome", 1, 2.5), ("דן", SHALOM, 3, 64)], None),
+        ("both.vtt", BOTH, [("Ann", "Hi", 1, 2), ("Ben", "Hello", 1, 2), ("Ben", "more", 3, 4)], None),
+        ("names.srt", SRT, NAMES, None),
+        ("plain.srt", "1\n00:00:01,000 --> 00:00:02,000\n<i>Good</i> day.\n", [("speaker", "Good day.", 1, 2)], None),
     ],
 )
-def test_whisper(tmp_path: Path, content: Any, messages: list[Any], language: str | None) -> None:
-    (row,) = read(write(tmp_path / "call.json", content))
-    assert row["messages"] == messages
+def test_who_says_what_and_when(tmp_path: Path, name: str, content: Any, messages: list[Any], language: Any) -> None:
+    (row,) = read(write(tmp_path / name, content))
+    assert row["messages"] == [message(*said) for said in messages]
     assert row.get("language") == language
-
-
-def test_subtitles_with_voices(tmp_path: Path) -> None:
-    (row,) = read(write(tmp_path / "a.vtt", VTT))
-    assert row["messages"] == [message("Änn", f"{HELLO} & welcome", 1, 2.5), message("דן", SHALOM, 3, 64)]
-    both = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>Hi</v>\n<v.loud Ben>Hello</v>\n\n00:03.000 --> 00:04.000\nmore\n"
-    (row,) = read(write(tmp_path / "b.vtt", both))
-    assert row["messages"] == [message("Ann", "Hi", 1, 2), message("Ben", "Hello", 1, 2), message("Ben", "more", 3, 4)]
-
-
-def test_subtitles_with_names(tmp_path: Path) -> None:
-    (row,) = read(write(tmp_path / "a.srt", SRT))
-    assert row["messages"] == [
-        message("Änn", HELLO, 1, 2.5),
-        message("Änn", "which goes on: here", 3, 4),
-        message("دان", SALAM, 5, 6),
-        message("Änn", "Ja.", 5, 6),
-        message("دان", "👍", 3607, 3608),
-    ]
-
-
-def test_subtitles_without_speakers(tmp_path: Path) -> None:
-    (row,) = read(write(tmp_path / "a.srt", "1\n00:00:01,000 --> 00:00:02,000\n<i>Good</i> day.\n"))
-    assert row["messages"] == [message("speaker", "Good day.", 1, 2)]
 
 
 def captions(*texts: str) -> str:

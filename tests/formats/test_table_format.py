@@ -159,15 +159,6 @@ def test_titles_above_the_header_of_csv_are_passed_over(tmp_path: Path) -> None:
     assert [row["messages"][0]["content"] for row in read_texts] == texts.splitlines()[1:]
 
 
-def test_unknown_columns_are_listed_with_expected_ones(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.csv", "who,what,where\na,b,c\n")
-    with pytest.raises(
-        ConversationError,
-        match=r"found the columns who, what, where; expected one for the conversation, such as conversation_id",
-    ):
-        read(path, "table")
-
-
 def test_a_quote_that_is_never_closed(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", 'conversation_id,speaker,text\na,b,"open\n' + "a,b,c\n" * 30_000)
     with pytest.raises(ConversationError, match="a quote that is never closed"):
