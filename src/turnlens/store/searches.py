@@ -12,16 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from turnlens.data.automatic_replies import AUTOMATIC, AutomaticReplies, find_automatic_replies, letters_of
-from turnlens.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, named_in, names_role, said_by
+from turnlens.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, ids_at_once, named_in, names_role, said_by
 from turnlens.store.hits import ConversationHit, MessageHit, ReplyHit
 from turnlens.store.lance_table import LanceTable, Tables
-from turnlens.store.records import ORDER, labels_of, labels_of_hit
+from turnlens.store.records import ORDER, all_ids, labels_of, labels_of_hit
 
 _FUSION = 60  # k of reciprocal rank fusion (Cormack et al., SIGIR 2009)
 _COLUMNS = ["conversation", "turn", "role", "text", "labels", "fields", "time"]
 _CONVERSATION_COLUMNS = ["conversation", "turns", "speakers", "fields", "text", "first_time", "last_time"]
 _FUSED = 50  # at least, of each ranking
 _LOOKED_AT = 1000  # messages for each reply that is wanted, at most: a bot may say nearly one thing
+_LOOKED_THROUGH = 5000  # conversations, spread over all, for automatic replies
 _TOLD = 20  # values of a label
 _Hit = TypeVar("_Hit", MessageHit, ReplyHit, ConversationHit)
 
@@ -152,11 +153,13 @@ def find_replies(
 
 
 def automatic_replies_of(tables: Tables) -> AutomaticReplies:
-    """Find the automatic replies of a store. This goes through all messages."""
-    batches = tables.messages.batches([*(name for name, _ in ORDER), "role", "text"])
-    if not (read := list(batches)):
+    """Find the automatic replies of a store, in at most 5,000 of its conversations: a hundredth of all have each."""
+    ids = all_ids(tables)
+    columns = [*(name for name, _ in ORDER), "role", "text"]
+    read = [tables.messages.rows(some, columns) for some in ids_at_once(ids[:: len(ids) // _LOOKED_THROUGH + 1])]
+    if not read:
         return AutomaticReplies(frozenset())
-    rows = pa.Table.from_batches(read).sort_by(ORDER)
+    rows = pa.concat_tables(read).sort_by(ORDER)
     words = pc.count_substring_regex(rows["text"], r"\pL+").to_pylist()  # most messages are short, and cost little
     letters = [letters_of(text) if count >= AUTOMATIC else "" for text, count in zip(rows["text"].to_pylist(), words)]
     found = find_automatic_replies(letters, rows["conversation"].to_pylist(), rows["role"].to_pylist())
