@@ -238,6 +238,14 @@ def test_hits_as_a_table(store) -> None:
     assert {"score", "conversation", "turn", "role", "text", "labels", "time"} == set(table.column_names)
 
 
+def test_somebody_new_may_begin_where_roles_are_names(served: ConversationStore) -> None:
+    new = [{"role": "zoe", "content": "my card"}]
+    with pytest.raises(ValueError, match="no message has the role 'zoe'"):
+        served.next_replies(new)
+    served.add([{"id": f"team-{n}", "messages": talk_of([(f"name {n}", "hello there")])} for n in range(20)])
+    assert served.next_replies(new)
+
+
 def test_automatic_replies_are_not_next_messages(served: ConversationStore) -> None:
     automatic = "Thank you for writing to us! Your case {} is open, and somebody will answer you within two days."
     talks = [[("user", ASKED[0][1]), ("assistant", automatic.format(n)), ("assistant", USUAL)] for n in range(8)]

@@ -23,7 +23,7 @@ _CONVERSATION_COLUMNS = ["conversation", "turns", "speakers", "fields", "text", 
 _FUSED = 50  # at least, of each ranking
 _LOOKED_AT = 1000  # messages for each reply that is wanted, at most: a bot may say nearly one thing
 _LOOKED_THROUGH = 5000  # conversations, spread over all, for automatic replies
-_TOLD = 20  # values of a label
+_TOLD = 20  # roles, or values of a label
 _Hit = TypeVar("_Hit", MessageHit, ReplyHit, ConversationHit)
 
 
@@ -97,13 +97,15 @@ def require_speaker(tables: Tables, speaker: str, where: str | None) -> None:
 def require_known_role(tables: Tables, messages: Sequence[Mapping[str, Any]], where: str | None) -> None:
     """Raise ``ValueError`` if the store has no role of a conversation, unless a filter names roles.
 
-    Somebody new may join those who are known. A conversation of new ones only, such as of user and assistant where the
-    store has customer and agent, would get anybody's messages.
+    Somebody new may join those who are known, or begin where roles are names, of which there are many. Else a
+    conversation of new ones only, such as of user and assistant where the store has customer and agent, would get
+    anybody's messages.
     """
     roles = dict.fromkeys(message["role"] for message in messages)
     if (where is not None and names_role(where)) or not tables.messages.count_rows():
         return
-    if not any(tables.messages.count_rows(said_by(role)) for role in roles):
+    is_known = any(tables.messages.count_rows(said_by(role)) for role in roles)
+    if not is_known and len(_values_in(tables.messages, "role")) <= _TOLD:
         told = absent_names(tables, " or ".join(map(said_by, roles)), "message")
         raise ValueError(f"messages: {told}; use these, name the speaker that comes next, or filter by role")
 
