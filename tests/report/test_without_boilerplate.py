@@ -9,7 +9,6 @@ import turnlens
 from turnlens import ConversationEncoder, ConversationStore
 from turnlens.report.boilerplate import without_boilerplate
 from turnlens.report.corpus import stored_corpus
-from turnlens.store import store_encoder
 
 TEXTS = ["hello [NAME]", "[PHONE] pizza please", "my card [CARD] card", "yes"]
 
@@ -19,8 +18,8 @@ def test_vectors_ignore_texts_embedded_beside_them(
 ) -> None:
     """An encoder's rounding depends on the other texts of a batch; groups of noisy messages depend on the rounding."""
     said = [vectors_of_said(tmp_path / "all", TEXTS, tiny_encoder)]
-    rounded = store_encoder.encode_messages
-    monkeypatch.setattr(store_encoder, "encode_messages", lambda *given: rounded(*given) + np.float32(1e-6))
+    rounded = ConversationEncoder.encode_texts
+    monkeypatch.setattr(ConversationEncoder, "encode_texts", lambda *given: rounded(*given) + np.float32(1e-6))
     said.append(vectors_of_said(tmp_path / "again", TEXTS, tiny_encoder))
     said.append(vectors_of_said(tmp_path / "fewer", TEXTS[1:], tiny_encoder))
     assert (said[0][:3] == said[1][:3]).all() and (said[0][1:3] == said[2][:2]).all()

@@ -41,7 +41,7 @@ def serving(gate: Gate, tiny_encoder: Any, tmp_path: Path) -> Iterator[Running]:
 def test_only_the_turns_read_are_embedded(
     serving: Running, gate: Gate, path: str, body: dict[str, Any], turns: int
 ) -> None:
-    messages = [{"role": "ab"[turn % 2], "content": f"card {turn}"} for turn in range(3000)]
+    messages = [{"role": ("user", "bot")[turn % 2], "content": f"card {turn}"} for turn in range(3000)]
     with serving.client() as client:
         answer = client.post(f"/v1/{path}", json={"messages": messages, **body})
     assert answer.status_code == 200

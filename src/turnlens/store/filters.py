@@ -144,6 +144,11 @@ def said_by(role: str, is_not: bool = False) -> str:
     return f"role {'!=' if is_not else '='} {_quoted(role)}"
 
 
+def said_by_one_of(roles: Iterable[str]) -> str:
+    """The SQL condition that a message was said by one of some roles."""
+    return f"role IN ({', '.join(map(_quoted, roles))})"
+
+
 def names_role(condition: str) -> bool:
     """Return true if an SQL condition is about the role of messages."""
     return re.search(r"\brole\b", re.sub("'(?:[^']|'')*'", "", condition)) is not None

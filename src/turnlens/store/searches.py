@@ -12,7 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from turnlens.data.automatic_replies import AUTOMATIC, AutomaticReplies, find_automatic_replies, letters_of
-from turnlens.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, ids_at_once, named_in, names_role, said_by
+from turnlens.store.filters import (
+    CONVERSATION_COLUMNS,
+    MESSAGE_COLUMNS,
+    ids_at_once,
+    named_in,
+    names_role,
+    said_by,
+    said_by_one_of,
+)
 from turnlens.store.hits import ConversationHit, MessageHit, ReplyHit
 from turnlens.store.lance_table import LanceTable, Tables
 from turnlens.store.records import ORDER, all_ids, labels_of, labels_of_hit
@@ -101,13 +109,15 @@ def require_known_role(tables: Tables, messages: Sequence[Mapping[str, Any]], wh
     conversation of new ones only, such as of user and assistant where the store has customer and agent, would get
     anybody's messages.
     """
-    roles = dict.fromkeys(message["role"] for message in messages)
-    if (where is not None and names_role(where)) or not tables.messages.count_rows():
+    roles = sorted({message["role"] for message in messages})
+    if (where is not None and names_role(where)) or tables.messages.count_rows(said_by_one_of(roles)):
         return
-    is_known = any(tables.messages.count_rows(said_by(role)) for role in roles)
-    if not is_known and len(_values_in(tables.messages, "role")) <= _TOLD:
-        told = absent_names(tables, " or ".join(map(said_by, roles)), "message")
-        raise ValueError(f"messages: {told}; use these, name the speaker that comes next, or filter by role")
+    there = _values_in(tables.messages, "role")
+    if 0 < len(there) <= _TOLD:
+        raise ValueError(
+            f"messages: no message has the role {' or '.join(map(repr, roles[:_TOLD]))}; there are {_listed(there)}; "
+            "use these, name the speaker that comes next, or filter by role"
+        )
 
 
 def find_replies(
