@@ -34,6 +34,10 @@ _CLEAR_ERRORS = (BadRow, ConversationError, TooLargeError, UnicodeDecodeError)
 _DAMAGE: tuple[type[Exception], ...] = (*DAMAGE, TooLargeError)
 
 
+_PROBLEMS_KEPT = 20
+_SECONDS_BEFORE_PROGRESS = 2.0
+
+
 @dataclass
 class SkippedRows:
     """The number of rows left out while reading, with the first problems."""
@@ -48,7 +52,7 @@ class SkippedRows:
         if self.on_error == "raise":
             raise error from None
         self.count += 1
-        if len(self.first) < 20:
+        if len(self.first) < _PROBLEMS_KEPT:
             self.first.append(str(error))
 
     def to_json(self) -> str:
@@ -217,7 +221,7 @@ def _progress(sources: Iterable[Source], skipped: SkippedRows) -> Iterator[Calla
         return shown.enter_context(progress)
 
     def tick() -> None:  # looks at the clock and draws only once in a while
-        if next(ticks) % 500 == 0 and time.monotonic() - began >= 2.0 and current is not None:
+        if next(ticks) % 500 == 0 and time.monotonic() - began >= _SECONDS_BEFORE_PROGRESS and current is not None:
             bar().update(bar().task_ids[0], completed=done + current.position, rows=skipped.kept)
 
     with shown:

@@ -33,6 +33,8 @@ def tokenize(text: str) -> list[str]:
     return _TOKEN.findall(unicodedata.normalize("NFKC", text).lower())
 
 
+_CHARACTERS = 500  # of a conversation
+_LOOKED_AT = 200  # conversations
 _FEW_LETTERS = 20  # of the Latin alphabet without accents, which many languages share: fewer tell nothing
 MULTILINGUAL = "intfloat/multilingual-e5-small"
 
@@ -51,7 +53,7 @@ def forget_languages() -> None:
 
 def language_of(messages: Iterable[Mapping[str, Any]]) -> str | None:
     """Return the language of a conversation as a code of ISO 639, such as ``"de"``; ``None`` for too few letters."""
-    text = " ".join(message["content"] for message in messages)[:500]
+    text = " ".join(message["content"] for message in messages)[:_CHARACTERS]
     letters = sum(map(str.isalpha, text))
     return _identifier().classify(text)[0] if letters >= (_FEW_LETTERS if text.isascii() else 1) else None
 
@@ -65,7 +67,7 @@ def shares(counts: Mapping[str, int]) -> str:
 
 def languages_of(conversations: Iterable[Mapping[str, Any]]) -> Counter[str]:
     """Count the languages of the first conversations."""
-    languages = (language_of(row["messages"]) for row, _ in zip(conversations, range(200)))
+    languages = (language_of(row["messages"]) for row, _ in zip(conversations, range(_LOOKED_AT)))
     return Counter(language for language in languages if language is not None)
 
 

@@ -199,6 +199,8 @@ LABEL = 25_000  # a name, which becomes a column
 FILE = 40_000  # of an archive
 PART = 8000  # of an e-mail
 LEVEL = 9  # of parts in parts, for each line in it
+_OF_A_BYTE = 64  # units
+_LIMITS = 8  # of a line, whatever the size
 _VALUE = 8  # of text, each begun by one of these:
 _SEPARATORS = b",;\t\n[{"
 
@@ -215,7 +217,7 @@ class Budget:
     """
 
     def __init__(self, size: int | None, units: int | None = None) -> None:
-        self._left = units if size is None else 8 * line_limit() + 64 * size
+        self._left = units if size is None else _LIMITS * line_limit() + _OF_A_BYTE * size
         self._exceeded_by = ""
 
     def spend(self, units: int, subject: str) -> None:

@@ -46,6 +46,7 @@ _SIGNATURE = re.compile(r"^-- ?$", re.MULTILINE)  # RFC 3676, section 4.3
 _FORWARDED = re.compile(
     r"^(?:_{10,}|---[^\n]*---)[ \t]*\n(?:[ \t]*\n)*(?:[^\s:][^:\n]{0,20}:[^\n]*\n){2,}", re.MULTILINE
 )
+_MOST_ATTRIBUTION_LINES = 3
 _MOST_LEVELS = 1000  # of parts in parts, as Python calls functions
 
 
@@ -284,5 +285,5 @@ def _attribution(lines: list[str]) -> int:
     while begin and lines[begin - 1].strip() and not lines[begin - 1].startswith(">"):
         begin -= 1
     paragraph = " ".join(lines[begin:])
-    is_attribution = len(lines) - begin <= 3 and bool(re.search(r"\d|@", paragraph))
+    is_attribution = len(lines) - begin <= _MOST_ATTRIBUTION_LINES and bool(re.search(r"\d|@", paragraph))
     return len(lines) - begin if is_attribution else 0

@@ -182,6 +182,7 @@ def _short(value: Any) -> str:
 
 
 _SCRIPT_WITHOUT_BLANKS = re.compile(r"[\u3040-\ud7ff]{6}")
+_FEW_WORDS = 2
 _LOOKED_AT = 2000  # letters of each text
 _MARKUP = re.compile(r"<[^<>]*>|&\w+;")  # a text may stand in another field as HTML
 _NO_LETTERS = re.compile(r"[\W_]+")
@@ -265,7 +266,7 @@ def _texts(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
 
 def _has_words(text: str) -> bool:
     words = [word for word in text.split() if any(map(str.isalpha, word))]
-    return len(words) > 2 or bool(_SCRIPT_WITHOUT_BLANKS.search(text))
+    return len(words) > _FEW_WORDS or bool(_SCRIPT_WITHOUT_BLANKS.search(text))
 
 
 def _letters(text: str) -> str:

@@ -29,6 +29,7 @@ _NAMED = re.compile(
     rf"(?:\s*[\[(](?P<later>{_TIME})[\])])?\s*(?::(?:\*\*|__)?(?=\s|$)|：)\s*(?P<text>.*)",
     re.DOTALL,
 )
+_MOST_WORDS = 5
 # What stands in small letters within names.
 _PARTICLES = frozenset(["and", "of", "the", "de", "da", "di", "do", "du", "del", "della", "van", "von", "der", "den"])
 
@@ -109,7 +110,7 @@ def named_line(line: str) -> NamedLine | None:
     if match is None:
         return None
     name = match["name"].strip()
-    if len(name.split()) > 5 or not any(character.isalpha() for character in name):
+    if len(name.split()) > _MOST_WORDS or not any(character.isalpha() for character in name):
         return None
     time = match["time"] or match["later"]
     return NamedLine(name, match["text"].strip(), time, is_marked=bool(time or match["bold"]))

@@ -33,6 +33,7 @@ STATE_FILE = "store.json"
 LOCK_FILE = "writer.lock"
 _HOLDER = "writer.json"
 LOCK_SECONDS = 5.0  # how long a writer waits for another writer
+_ROOM = 2**20  # bytes, without which a disk is full
 _PLACE_IN_SOURCES = re.compile(r", /\S+\.rs:\d+(:\d+)?")
 Stamp = tuple[int, int] | None
 
@@ -252,7 +253,7 @@ def _full_disk(store: Path) -> tuple[Path, BaseException] | None:
     for folder in (store, Path(tempfile.gettempdir())):  # indexes are built in the folder for temporary files
         try:
             with tempfile.TemporaryFile(dir=folder) as file:
-                file.write(bytes(2**20))
+                file.write(bytes(_ROOM))
         except OSError as error:
             if is_disk_full(error):
                 return folder, error

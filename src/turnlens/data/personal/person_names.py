@@ -117,6 +117,7 @@ _NO_PEOPLE = (
     "id type role status state tier segment count number language country city region date time email phone rating "
     "reason product file company brand campaign model event team queue group channel domain intent topic service plan"
 )
+_SHARE = 0.6  # of the values of a label that holds names
 _ROLES = "agent customer user assistant bot system admin operator client visitor unknown none yes no"
 _NAME = re.compile(r"(?=[^\W\d_])[^\W\d_a-zß-öø-ÿ][^\W\d_]*[.'’-]?(?:[ '’.-]{1,2}[^\W\d_][^\W\d_'’.-]*){0,4}\.?")
 
@@ -128,4 +129,4 @@ def holds_names(label: str, values: Collection[str]) -> bool:
         return False
     roles = _ROLES.split()
     names = [value for value in values if _NAME.fullmatch(value) and value.lower() not in roles]
-    return len(names) >= 0.6 * len(values)
+    return len(names) >= _SHARE * len(values)

@@ -42,6 +42,8 @@ _SOURCES = {"names": "FILE", "persons": "MODEL"}
 NOT_FOUND = "people's names and postal addresses"
 _PATTERNS_VERSION = 2  # raised when patterns change, so that files which were read with older patterns are read again
 _PSEUDONYM_DIGITS = 32  # 128 bits, so that different ids do not meet
+_LONGEST_NAME = 200
+_NAME_LETTERS = 8
 _NAME = "[name]"
 _AS_LETTERS = str.maketrans("0123456789", "ghijklmnop")  # a hash without digits, which might look like a number
 _WORD = re.compile(r"[^\W\d_]+")
@@ -140,7 +142,7 @@ class Redaction:
         except UnicodeDecodeError:
             raise ValueError(f"redact: {self.names}: not UTF-8 text; save the file as UTF-8") from None
         for number, line in enumerate(lines, start=1):
-            if len(line) > 200:
+            if len(line) > _LONGEST_NAME:
                 raise ValueError(f"redact: {self.names}:{number}: found {len(line)} letters; expected a name a line")
         names = [line.strip() for line in lines if line.strip()]
         if not names:
@@ -209,7 +211,7 @@ class Redaction:
         """The name of a label with placeholders and a part of its keyed hash, so that two names never become one."""
         if name not in self._label_names:
             redacted = self.text(name)
-            letters = self._hash(name)[:8].translate(_AS_LETTERS) if redacted != name else ""
+            letters = self._hash(name)[:_NAME_LETTERS].translate(_AS_LETTERS) if redacted != name else ""
             self._label_names[name] = f"{redacted} {letters}" if letters else name
         return self._label_names[name]
 

@@ -73,6 +73,7 @@ def pairs_of(conversations: Dataset) -> list[Messages]:
 
 
 FEWEST = 50  # conversations, below which there is nothing to learn for an encoder
+_FEWEST_HELD_OUT = 10
 MOST_STEPS = 20
 _SHARED = ("max_steps", "max_length", "temperature", "seed", "recompute")  # by learning in context and from answers
 
@@ -124,7 +125,7 @@ class Complete(InContext):
             )
             return state
         sample = draw_conversations(cleaned, self.sample, self.seed)
-        count = max(10, round(self.held_out * len(sample)))
+        count = max(_FEWEST_HELD_OUT, round(self.held_out * len(sample)))
         sample = sample.select(np.random.default_rng(self.seed).permutation(len(sample)))
         state.source = fingerprint(sample)
         state.held_out, state.conversations = sample.select(range(count)), sample.select(range(count, len(sample)))
