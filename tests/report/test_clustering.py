@@ -135,8 +135,10 @@ def test_a_number_that_counts_messages_measures_nothing(tiny_encoder: SentenceTr
         }
         for number in range(40)
     ]
-    columns = turnlens.cluster(rows, encoder=tiny_encoder).summary().column_names
+    groups = turnlens.cluster(rows, encoder=tiny_encoder)
+    columns = groups.summary().column_names
     assert "wait_median" in columns and "Post No_median" not in columns
+    assert "wait" in groups.report.message_labels and "Post No" not in groups.report.message_labels
 
 
 def test_a_store_keeps_its_groups(store: turnlens.ConversationStore, tiny_encoder_path: Path) -> None:

@@ -21,7 +21,7 @@ PLACEHOLDER = re.compile(
 )
 LONGEST_TEXT = 4000  # characters that are read
 AUTOMATIC = 12  # words of an automatic reply, at least
-_LEAST, _LEAST_SHARE = 5, 0.01  # conversations that must have what is repeated, and their share
+_LEAST, LEAST_SHARE = 5, 0.01  # conversations that must have what is repeated, and their share
 _FIRST = 0.9  # of the times that it is said; usual answers, which say what was asked, are often the first reply, too
 _SENTENCE = re.compile(r"[^\n]+?(?:[.!?…。！？]+(?=\s|$)|\s[-–—|]+(?=\s)|(?=\n)|$)|\n")
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -81,7 +81,7 @@ def find_automatic_replies(
 
 def least_conversations(count: int) -> float:
     """Return how many of some conversations must have what is repeated: fewer are chance."""
-    return max(_LEAST, _LEAST_SHARE * count)
+    return max(_LEAST, LEAST_SHARE * count)
 
 
 def letters_of(text: str) -> str:

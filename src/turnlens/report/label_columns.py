@@ -49,7 +49,7 @@ class Labels:
 
     Args:
         rows: The number of rows.
-        first: For messages, the first row of each conversation: a number that counts from there measures nothing.
+        first: For messages, the first row of each conversation: a number that counts from there is left out.
     """
 
     def __init__(self, rows: int, first: np.ndarray | None = None) -> None:
@@ -80,18 +80,28 @@ class Labels:
 
     def finished(self) -> dict[str, Label]:
         """The labels by their names."""
-        few = {name: values for name, values in sorted(self._values.items()) if len(values) <= MOST_VALUES}
+        counters = {name for name, values in self._measured().items() if self._count(values)}
+        few = {
+            name: values
+            for name, values in sorted(self._values.items())
+            if len(values) <= MOST_VALUES and name not in counters
+        }
         return {name: Label.of(list(values), self._codes[name]) for name, values in few.items()}
 
     def numbers(self) -> dict[str, np.ndarray]:
         """The labels that measure something, by their names: a number for each row, NaN where there is none (rows,)."""
+        return {name: values for name, values in self._measured().items() if not self._count(values)}
+
+    def _measured(self) -> dict[str, np.ndarray]:
         known = {name: values for name, values in sorted(self._numbers.items()) if values is not None}
-        return {
-            name: values
-            for name, values in known.items()
-            if _measures(name, values, self._parts[name])
-            and not (self._first is not None and _count(values, self._first))
-        }
+        return {name: values for name, values in known.items() if _measures(name, values, self._parts[name])}
+
+    def _count(self, values: np.ndarray) -> bool:
+        """Return whether values (n,) count rows: they begin alike in each conversation, and rise by whole numbers."""
+        if self._first is None:
+            return False
+        steps = np.delete(np.diff(values), self._first[1:] - 1)
+        return bool(len(steps) and (steps >= 1).all() and (steps % 1 == 0).all() and np.ptp(values[self._first]) == 0)
 
 
 def _measures(name: str, values: np.ndarray, parts: int) -> bool:
@@ -102,12 +112,6 @@ def _measures(name: str, values: np.ndarray, parts: int) -> bool:
     least = 1 if name == "errors" else 2  # that nothing failed is a result
     are_numbered = different == len(known) >= _IDENTIFIERS and bool((known == np.round(known)).all())
     return different >= least and (not are_numbered or name in SUMMED)  # those are what logs of assistants measure
-
-
-def _count(values: np.ndarray, first: np.ndarray) -> bool:
-    """Return whether values (n,) count rows: they begin alike in each conversation, and rise by whole numbers."""
-    steps = np.delete(np.diff(values), first[1:] - 1)
-    return bool(len(steps) and (steps >= 1).all() and (steps % 1 == 0).all() and np.ptp(values[first]) == 0)
 
 
 def _number(value: Any) -> tuple[float | None, int]:

@@ -129,7 +129,7 @@ def named_in(filter: str, columns: Mapping[str, Column]) -> tuple[list[str], dic
 
 def ids_among(ids: Iterable[str]) -> str:
     """The SQL condition that a conversation's id is one of these."""
-    return f"conversation IN ({', '.join(map(_quoted, ids))})"
+    return _is_one_of("conversation", ids)
 
 
 def ids_at_once(ids: Iterable[str], most: int = 512) -> Iterator[str]:
@@ -144,9 +144,13 @@ def said_by(role: str, is_not: bool = False) -> str:
     return f"role {'!=' if is_not else '='} {_quoted(role)}"
 
 
+def _is_one_of(column: str, texts: Iterable[str]) -> str:
+    return f"{column} IN ({', '.join(map(_quoted, texts))})"
+
+
 def said_by_one_of(roles: Iterable[str]) -> str:
     """The SQL condition that a message was said by one of some roles."""
-    return f"role IN ({', '.join(map(_quoted, roles))})"
+    return _is_one_of("role", roles)
 
 
 def names_role(condition: str) -> bool:

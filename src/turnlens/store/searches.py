@@ -148,9 +148,10 @@ def find_replies(
             first, vectors = tables.messages.vectors(column, np.array(suggested[:1], np.uint64))
             others = ids != first
             ids, scores = np.concatenate([first, ids[others]]), np.concatenate([vectors @ query, scores[others]])
-        said = tables.messages.ranked((ids, scores), ["role", "text"]).to_pylist()
-        is_written = [not automatic.has(row["role"], row["text"]) for row in said]
-        ids, scores = ids[is_written], scores[is_written]
+        if automatic.known:  # most stores have none, and reading texts takes time
+            said = tables.messages.ranked((ids, scores), ["role", "text"]).to_pylist()
+            is_written = [not automatic.has(row["role"], row["text"]) for row in said]
+            ids, scores = ids[is_written], scores[is_written]
         if same is not None:
             places = _unlike_better(tables, ids, same, wanted)
             ids, scores = ids[places], scores[places]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from turnlens._utils.vectors import unit_vectors
-from turnlens.data.automatic_replies import AutomaticReplies
+from turnlens.data.automatic_replies import LEAST_SHARE, AutomaticReplies
 from turnlens.data.messages import Message, plain_messages
 from turnlens.formats.message_layouts import instructions_apart
 from turnlens.store.filters import CONVERSATION_COLUMNS, MESSAGE_COLUMNS, read_filter
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 SearchMode = Literal["vector", "text", "hybrid"]
 _MODES = ("vector", "text", "hybrid")
-_HARDLY = 0.01  # of the messages of a store: what so few have is no automatic reply
 
 
 class StoreReader:
@@ -227,9 +226,9 @@ class StoreReader:
         )
 
     def _automatic(self, tables: Tables) -> AutomaticReplies:
-        """The automatic replies of the store, sought again when it has changed by a hundredth."""
+        """The automatic replies of the store, sought again when as much has changed as must have one."""
         count, known = tables.messages.count_rows(), self._known_automatic
-        if known is None or abs(count - known[0]) > _HARDLY * known[0]:
+        if known is None or abs(count - known[0]) > LEAST_SHARE * known[0]:
             self._known_automatic = known = (count, automatic_replies_of(tables))
         return known[1]
 
