@@ -1,32 +1,18 @@
-"""Automatic replies: long messages that are, word for word, the first answer in many conversations.
-
-Words are letters alone: the number of a ticket, quoted mail and placeholders of personal data do not count.
-"""
+"""Automatic replies: long messages that are, by their letters, the first answer in many conversations."""
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-# What stands in for personal data, in the notation of this and other programs; addresses of pages; handles of accounts
-# (`@name`), and the signatures of those who answer for a company at the end of a line (`^JS`, `*MS`).
-PLACEHOLDER = re.compile(
-    r"\[[A-Z][A-Z0-9_ -]*\]|\[(?:email|phone|card|iban|url|ip|name)\]|<[A-Z][A-Z0-9_ ]*>|__[a-z]+(?:_[a-z]+)*__"
-    r"|\{\{[^{}\n]{1,40}\}\}|\b[Xx]{3,}(?:[-/ ][Xx]{2,})*\b|\*{3,}|(?:https?://|www\.)\S+"
-    r"|(?<![\w.@/])@\w{2,30}|(?<!\S)[\^*][A-Z][A-Za-z]{0,11}(?=\s*(?:$|\n|https?:))"
-)
-LONGEST_TEXT = 4000  # characters that are read
+from turnlens.data.sentences import letters_of
+
 AUTOMATIC = 12  # words of an automatic reply, at least
 _LEAST, LEAST_SHARE = 5, 0.01  # conversations that must have what is repeated, and their share
 _FIRST = 0.9  # of the times that it is said; usual answers, which say what was asked, are often the first reply, too
-_SENTENCE = re.compile(r"[^\n]+?(?:[.!?…。！？]+(?=\s|$)|\s[-–—|]+(?=\s)|(?=\n)|$)|\n")
-_LETTERS = re.compile(r"[^\W\d_]+")
-_QUOTE = re.compile(r"(?:^[^\n]*:[ \t]*\n)?(?:^[ \t]*>[^\n]*(?:\n|$))+|^--[ \t]*\n[\s\S]*", re.MULTILINE)
-Piece = tuple[int, int, str]  # start and end of a sentence, and its letters, by which it is compared
 _Role = TypeVar("_Role", bound=Hashable)
 
 
@@ -82,28 +68,3 @@ def find_automatic_replies(
 def least_conversations(count: int) -> float:
     """Return how many of some conversations must have what is repeated: fewer are chance."""
     return max(_LEAST, LEAST_SHARE * count)
-
-
-def letters_of(text: str) -> str:
-    """Return the letters of a whole message."""
-    return letters_of_pieces(pieces_of(text, quotes_of(text)))
-
-
-def letters_of_pieces(pieces: Sequence[Piece]) -> str:
-    """Return the letters of a message by its sentences."""
-    return " ".join(key for _, _, key in pieces if key)
-
-
-def quotes_of(text: str) -> list[tuple[int, int]]:
-    """Return the start and end of each quote and signature of mail in a text."""
-    return [match.span() for match in _QUOTE.finditer(text)] if "\n" in text or text.startswith(">") else []
-
-
-def pieces_of(text: str, quoted: Sequence[tuple[int, int]]) -> list[Piece]:
-    """Return the sentences of a text; those in quotes, and what has no letters, are compared with nothing."""
-    pieces = []
-    for match in _SENTENCE.finditer(PLACEHOLDER.sub(lambda stood: " " * len(stood[0]), text[:LONGEST_TEXT])):
-        start, end = match.span()
-        is_quoted = any(first <= start < last for first, last in quoted)
-        pieces.append((start, end, "" if is_quoted else " ".join(_LETTERS.findall(match[0].lower()))))
-    return pieces

@@ -48,7 +48,7 @@ _OF_NOTES = dict.fromkeys(("public", "is_public"), _NO) | dict.fromkeys(
     ("internal", "is_internal", "internal_note", "private", "is_private"), _YES
 )
 _OF_NOTES |= dict.fromkeys(
-    ("visibility", "type", "message_type", "comment_type"),
+    ("visibility", "type", "message_type"),  # such as message_type in exports of Intercom
     frozenset(("internal", "private", "note", "internal note", "private note", "internal_note", "private_note")),
 )
 

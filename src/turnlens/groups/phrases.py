@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
-from turnlens.data.automatic_replies import LONGEST_TEXT, PLACEHOLDER
+from turnlens.data.sentences import LONGEST_TEXT, PLACEHOLDER
 
 GAP = "\ufffc"  # stands for what was taken out of a sentence
 _CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"

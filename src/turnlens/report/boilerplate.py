@@ -16,15 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from turnlens._utils.vectors import FloatArray, IntArray
-from turnlens.data.automatic_replies import (
-    PLACEHOLDER,
-    Piece,
-    find_automatic_replies,
-    least_conversations,
-    letters_of_pieces,
-    pieces_of,
-    quotes_of,
-)
+from turnlens.data.automatic_replies import find_automatic_replies, least_conversations
+from turnlens.data.sentences import PLACEHOLDER, Piece, letters_of_pieces, pieces_of, quotes_of
 from turnlens.encoders.messages import pool_messages
 from turnlens.groups.group_settings import LEAST, MOST
 from turnlens.groups.pipeline import keys_of

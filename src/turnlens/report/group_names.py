@@ -10,9 +10,9 @@ from functools import lru_cache
 import numpy as np
 
 from turnlens._utils.vectors import IntArray
-from turnlens.data.automatic_replies import LONGEST_TEXT
 from turnlens.data.personal.person_names import holds_names, names_finder
 from turnlens.data.personal.plain_text import Finder
+from turnlens.data.sentences import LONGEST_TEXT
 from turnlens.groups.courtesies import courtesy_name
 from turnlens.groups.group_members import TIGHT, Members, tightness
 from turnlens.groups.group_model import GroupModel, Kind

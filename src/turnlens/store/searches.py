@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from turnlens.data.automatic_replies import AUTOMATIC, AutomaticReplies, find_automatic_replies, letters_of
+from turnlens.data.automatic_replies import AUTOMATIC, AutomaticReplies, find_automatic_replies
+from turnlens.data.sentences import letters_of
 from turnlens.store.filters import (
     CONVERSATION_COLUMNS,
     MESSAGE_COLUMNS,

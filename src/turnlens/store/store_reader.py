@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -53,6 +54,7 @@ class StoreReader:
         self._reader = Reader(path)
         self._own_encoder = encoder
         self._known_automatic: tuple[int, AutomaticReplies] | None = None  # and of how many messages
+        self._looking = Lock()  # threads of a service look once
         self._loaded: tuple[str, StoreEncoder] | None = None if encoder is None else (str(digest), encoder)
 
     def get(self, id: str) -> dict[str, Any] | None:
@@ -227,10 +229,12 @@ class StoreReader:
 
     def _automatic(self, tables: Tables) -> AutomaticReplies:
         """The automatic replies of the store, sought again when as much has changed as must have one."""
-        count, known = tables.messages.count_rows(), self._known_automatic
-        if known is None or abs(count - known[0]) > LEAST_SHARE * known[0]:
-            self._known_automatic = known = (count, automatic_replies_of(tables))
-        return known[1]
+        count = tables.messages.count_rows()
+        with self._looking:
+            known = self._known_automatic
+            if known is None or abs(count - known[0]) > LEAST_SHARE * known[0]:
+                self._known_automatic = known = (count, automatic_replies_of(tables))
+            return known[1]
 
     def _encoder(self, state: StoreState) -> StoreEncoder:
         """The encoder that made the stored vectors."""
