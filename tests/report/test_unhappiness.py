@@ -15,6 +15,7 @@ SAID = {
     "agent": "Please restart your phone.",
     "angry": "That is no help at all, this is useless.",
     "glad": "Great, thanks a lot!",
+    "done": "No, nothing else, thanks",
 }
 
 
@@ -39,3 +40,9 @@ def test_complaints_after_answers_are_unhappy_and_thanks_are_not() -> None:
     assert groups.to_arrow()["unhappy"].to_pylist() == [None, None, True, None, None, False] * 20
     first = groups.summary().to_pylist()[0]
     assert (first["unhappy_above"], first["unhappy_known"]) == (0.5, 40)
+
+
+def test_who_wants_no_more_is_not_unhappy() -> None:
+    texts = [("user", "agent", last) for _ in range(20) for last in ("angry", "done")]
+    groups = cluster(chats([f"{SAID[key]} {n}" for key in keys] for n, keys in enumerate(texts)))
+    assert groups.report.numbers["unhappy"].tolist() == [1, 0] * 20

@@ -2,7 +2,8 @@
 
 A turn of $TURNLENS_DATA's `uss` (licensed for measuring only) is unhappy if its mean rating is below 3. Sentences are
 added one at a time, each the one that lifts the mean AUC of the other sources most. A turn is called unhappy if it is
-nearer to complaints than to contentment; so the share of these turns depends on nothing that was learned.
+nearer to complaints than to contentment; so the share of these turns depends on nothing that was learned. A mere no to
+more ("nothing else, thanks") is as near to one as to the other.
 
 Run: python docs/research-log/studies/study_unhappy.py
 """
@@ -18,6 +19,7 @@ from sklearn.metrics import roc_auc_score
 
 import turnlens
 from quick import add_quick, data_folder, skip
+from turnlens.groups.courtesies import wants_no_more
 from turnlens.report.unhappiness import _COMPLAINTS, _CONTENTMENT
 from turnlens.store.open_arguments import store_encoder
 
@@ -49,6 +51,7 @@ class Turns:
     vectors: np.ndarray  # (n, dim)
     unhappy: np.ndarray  # (n,)
     conversation: np.ndarray  # (n,)
+    no_more: np.ndarray  # (n,)
 
 
 def turns_of(source: str, encoder) -> Turns:
@@ -59,7 +62,8 @@ def turns_of(source: str, encoder) -> Turns:
             texts.append(message["content"])
             unhappy.append(float(message["satisfaction"]) < 3)
             conversations.append(number)
-    return Turns(encoder.messages(texts)["vector"], np.array(unhappy), np.array(conversations))
+    no_more = np.array([wants_no_more(text) for text in texts])
+    return Turns(encoder.messages(texts)["vector"], np.array(unhappy), np.array(conversations), no_more)
 
 
 def auc(scores: np.ndarray, turns: Turns) -> float:
@@ -84,16 +88,24 @@ def chosen(sentences: np.ndarray, signs: np.ndarray, sources: Sequence[Turns]) -
         picked.append(row)
 
 
-def print_row(name: str, directions: Mapping[str, np.ndarray], sources: Mapping[str, Turns]) -> None:
-    """Print the AUC of each source, then the shares of turns and conversations called unhappy, beside the true ones."""
+def print_row(
+    name: str, directions: Mapping[str, np.ndarray], sources: Mapping[str, Turns], no_more: bool = True
+) -> None:
+    """Print the AUC of each source, then the shares of turns and conversations called unhappy, beside the true ones.
+
+    Then the AUC of conversations. Unless ``no_more``, a no to more counts as any other turn.
+    """
     cells = []
     for source, turns in sources.items():
         scores, of = turns.vectors @ directions[source], turns.conversation
+        scores = np.where(turns.no_more & no_more, 0, scores)
         known = np.bincount(of) > 0
         means = [np.bincount(of, values)[known] / np.bincount(of)[known] for values in (scores, turns.unhappy)]
         called, true = 100 * np.mean(scores > 0), 100 * np.mean(turns.unhappy)
         whole, half = 100 * np.mean(means[0] > 0), 100 * np.mean(means[1] >= 0.5)
-        cells.append(f"{auc(scores, turns):.1f}; {called:.0f} of {true:.0f}; {whole:.0f} of {half:.0f}")
+        of_whole = 100 * roc_auc_score(means[1] >= 0.5, means[0])
+        row = f"{auc(scores, turns):.1f}; {called:.0f} of {true:.0f}; {whole:.0f} of {half:.0f}; {of_whole:.1f}"
+        cells.append(row)
     print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
@@ -108,7 +120,7 @@ def main() -> None:
     sentences = encoder.messages([*bank[0], *bank[1]])["vector"]
     shipped = encoder.messages(_COMPLAINTS)["vector"].mean(0) - encoder.messages(_CONTENTMENT)["vector"].mean(0)
     sources = {name: turns_of(name, encoder) for name in SOURCES}
-    print("| sentences: AUC; turns; conversations, % | " + " | ".join(SOURCES) + " |\n|---|---|---|---|---|")
+    print("| sentences: AUC; turns; conversations, %; their AUC | " + " | ".join(SOURCES) + " |\n|---|---|---|---|---|")
     every = sentences[signs == 1].mean(0) - sentences[signs == -1].mean(0)
     print_row("all", dict.fromkeys(SOURCES, every), sources)
     left_out = {
@@ -116,6 +128,7 @@ def main() -> None:
     }
     print_row("chosen on the other three", left_out, sources)
     print_row("those of turnlens, chosen on all four", dict.fromkeys(SOURCES, shipped), sources)
+    print_row("the same, a no to more as any other", dict.fromkeys(SOURCES, shipped), sources, no_more=False)
 
 
 if __name__ == "__main__":

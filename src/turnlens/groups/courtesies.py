@@ -1,4 +1,4 @@
-"""Courtesies: messages of greetings, thanks and goodbyes alone, which ask for nothing.
+"""Courtesies: messages of greetings, thanks and goodbyes alone, which ask for nothing; and those that want no more.
 
 The order of messages tells courtesies in any language where there are conversations. Where each text stands by itself,
 words must: a courtesy has one of the first and none but these and the fillers.
@@ -24,8 +24,15 @@ _FILLING_WORDS = (
     "and everyone team it that's that is i we really kindly dear sir madam of me now then too well vielen muchas mille "
     "beaucoup schönen guten tag buenos días"
 )
-_GREETINGS, _THANKS = frozenset(_GREETING_WORDS.split()), frozenset(_THANKING_WORDS.split())
-_ALL = _GREETINGS | _THANKS | frozenset(_FILLING_WORDS.split())
+_DECLINING_WORDS = "no nope nah none nothing nein nichts non rien nada nee niets não niente 没有"
+_MORE_WORDS = (
+    "else more anything further other is it i'm im am done all just right need needed want sonst weiter mehr plus "
+    "autre d'autre más otra otro mais altro anders meer"
+)
+GREETINGS, _THANKS = frozenset(_GREETING_WORDS.split()), frozenset(_THANKING_WORDS.split())
+_ALL = GREETINGS | _THANKS | frozenset(_FILLING_WORDS.split())
+_DECLINES = frozenset(_DECLINING_WORDS.split())
+_ALL_OF_DECLINING = _ALL | _DECLINES | frozenset(_MORE_WORDS.split())
 
 
 def is_courtesy(text: str) -> bool:
@@ -34,8 +41,22 @@ def is_courtesy(text: str) -> bool:
     >>> [is_courtesy(text) for text in ("Hi there!", "Thanks a lot ^JS", "Thanks, but where is my parcel?")]
     [True, True, False]
     """
-    words = {token for token in tokens_of(without_placeholders(text)) if not token[0].isdigit()}
-    return bool(words & (_GREETINGS | _THANKS)) and words <= _ALL
+    words = _words_of(text)
+    return bool(words & (GREETINGS | _THANKS)) and words <= _ALL
+
+
+def wants_no_more(text: str) -> bool:
+    """Return true if a text only says no to more, as after "Anything else?".
+
+    >>> [wants_no_more(text) for text in ("No", "Nothing else, thank you", "No, that is not what I want")]
+    [True, True, False]
+    """
+    words = _words_of(text)
+    return bool(words & _DECLINES) and words <= _ALL_OF_DECLINING
+
+
+def _words_of(text: str) -> set[str]:
+    return {token for token in tokens_of(without_placeholders(text)) if not token[0].isdigit()}
 
 
 def courtesy_name(texts: Sequence[str]) -> str:
@@ -43,5 +64,5 @@ def courtesy_name(texts: Sequence[str]) -> str:
     words = [set(tokens_of(text)) for text in texts if is_courtesy(text)]
     if 2 * len(words) <= len(texts):
         return ""
-    greetings = sum(bool(own & _GREETINGS) and not own & _THANKS for own in words)
+    greetings = sum(bool(own & GREETINGS) and not own & _THANKS for own in words)
     return "greetings" if 2 * greetings > len(words) else "thanks and goodbyes"

@@ -2,7 +2,8 @@
 
 A message is unhappy if it is nearer to sentences of complaint than to sentences of contentment, by mean cosine, and a
 conversation if its messages are on average. Only what the asker says next after an answer to a request counts: a
-request itself may complain about what it is about.
+request itself may complain about what it is about. A mere no to more, as after "Anything else?", is as near to one as
+to the other.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from turnlens._utils.vectors import BoolArray, FloatArray
+from turnlens.groups.courtesies import wants_no_more
 from turnlens.report.corpus import Corpus, means_of
 
 UNHAPPY = "unhappy"
@@ -45,6 +47,7 @@ def unhappiness(corpus: Corpus, asks: BoolArray, is_request: BoolArray) -> Float
         )
         for some in np.array_split(rows, len(rows) // _AT_ONCE + 1):
             scores[some] = corpus.vectors[some] @ (complaint - contentment)
+        scores[[row for row in rows.tolist() if wants_no_more(corpus.texts[row])]] = 0
     return scores
 
 
