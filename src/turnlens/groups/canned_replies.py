@@ -1,7 +1,7 @@
 """Canned texts, such as an agent's macros or the buttons of a bot: each is a group, however few texts differ.
 
 A role may hardly write anything else. Its few texts that differ are too far apart for groups, although each of them is
-in hundreds of conversations. Numbers in them do not count.
+in hundreds of conversations. Numbers and placeholders in them do not count, nor does whom they greet.
 """
 
 from __future__ import annotations
@@ -12,11 +12,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from turnlens._utils.vectors import IntArray
+from turnlens.data.sentences import PLACEHOLDER
+from turnlens.groups.courtesies import GREETINGS
 from turnlens.groups.group_settings import LEAST, MOST
 from turnlens.groups.neighbours import Neighbours
 
 _LEAST_SHARE = 0.001  # of the messages of a role, that have the same canned text
 _NUMBER = re.compile(r"\d+")
+# Such as "Hi Ann Lee," or "Dear customer!", and what begins a text after it.
+_GREETING = re.compile(
+    rf"\s*(?:{'|'.join(sorted(GREETINGS))}|dear)(?:[ \t]+[^\s,!]+){{1,3}}[,!\n]\s*(?=\S)", re.IGNORECASE
+)
 
 
 def canned_texts(texts: Sequence[str], part: IntArray, numbers: bool = False) -> IntArray:
@@ -28,7 +34,9 @@ def canned_texts(texts: Sequence[str], part: IntArray, numbers: bool = False) ->
         numbers: Texts with other numbers are others.
     """
     canned = np.full(len(texts), -1, np.int64)
-    texts = texts if numbers else [_NUMBER.sub("0", text) for text in texts]
+    if not numbers:
+        bare = (PLACEHOLDER.sub(" ", text) for text in texts)
+        texts = [_NUMBER.sub("0", _GREETING.sub("", text, count=1)) for text in bare]
     for value in np.unique(part):
         rows = np.flatnonzero(part == value)
         plain = np.asarray([texts[row].strip() for row in rows.tolist()], object)
