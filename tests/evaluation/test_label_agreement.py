@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from turnlens.evaluation.clustering_metrics import label_agreement, labelled_rows
+from turnlens.evaluation.clustering_metrics import label_agreement, labelled, labelled_conversations
 
 
 def test_groups_stand_for_their_name_or_their_others() -> None:
@@ -22,7 +22,8 @@ def test_groups_by_chance_tell_nothing() -> None:
 
 def test_labels_of_conversations_count_once() -> None:
     roles, groups = ["bot", "user", "user", "user", "bot", "user"], [0, None, 1, None, 2, None]
-    table = pa.table({"id": list("aaabcc"), "role": roles, "group": groups})
-    assert labelled_rows(table, ["x"] * 6, of_messages=True) == list(range(6))
-    assert labelled_rows(table, ["x"] * 6, of_messages=False) == [0, 4]  # the bot opens most
-    assert labelled_rows(table, [None] * 6, of_messages=False) == []
+    table = pa.table({"id": list("aaabcc"), "turn": [0, 1, 2, 0, 0, 1], "role": roles, "group": groups})
+    assert labelled(["x", None, "", [], "y"]) == [0, 4]
+    assert labelled_conversations(table, ["x"] * 6) == [0, 4]  # the bot opens most
+    assert labelled_conversations(table, ["x"] * 6, {("a", 1), ("b", 0), ("c", 1)}) == [1, 3, 5]
+    assert labelled_conversations(table, [None] * 6) == []

@@ -32,6 +32,7 @@ from turnlens.cli.terminal import Application, Commands, use_one_thread
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from turnlens._utils.vectors import BoolArray
     from turnlens.groups.naming_endpoint import Endpoint
     from turnlens.report import Groups
     from turnlens.report.group_questions import Side
@@ -195,37 +196,47 @@ def label(
     none = 100 * with_text.count(None) / max(len(with_text), 1)
     note(f"Wrote the groups of {len(table):,} messages to {output}; {none:.1f} % of all texts belong to none of these")
     if own_label is not None:
-        labels = [(row.get(own_label), message.get(own_label)) for row in conversations for message in row["messages"]]
-        values = [of_row if own is None else own for of_row, own in labels]
-        _print_agreement(
-            table,
-            values,
-            own_label,
-            any(own is not None for _, own in labels),
-            names,
-            partial(show, apart=is_standard(output)),
-        )
+        from turnlens.evaluation.clustering_metrics import labelled, labelled_conversations
+
+        values = [message.get(own_label) for row in conversations for message in row["messages"]]
+        if not (rows := labelled(values)):
+            values = [row.get(own_label) for row in conversations for _ in row["messages"]]
+            rows = labelled_conversations(table, values)
+        _print_agreement(table, values, rows, own_label, names, partial(show, apart=is_standard(output)))
 
 
 def _compare_with_labels(groups: Groups, label: str, show: Show) -> None:
+    from turnlens.evaluation.clustering_metrics import labelled, labelled_conversations
     from turnlens.report.tables import label_column
     from turnlens.report.unhappiness import UNHAPPY
 
-    table = groups.to_arrow()
+    table, report = groups.to_arrow(), groups.report
     start = table.column_names.index("coarse_group_name") + 1
     own = [name for name in table.column_names[start:] if name != UNHAPPY]
     column = label_column(label, table.column_names[:start])
     values = table[column].to_pylist() if column in own else [None] * len(table)
-    _print_agreement(table, values, label, label in groups.report.message_labels, own, show)
+
+    def places(those: BoolArray) -> set[tuple[str, int]]:
+        conversations, turns = (report.messages[name][those].tolist() for name in ("conversation", "turn"))
+        return {(report.ids[place], turn) for place, turn in zip(conversations, turns)}
+
+    if groups.level == "conversation":
+        rows = labelled(values)
+    elif label in report.message_labels:  # not those of messages that only have it from their conversation
+        own_places = places(report.message_labels[label].codes >= 0)
+        of_rows = zip(table["id"].to_pylist(), table["turn"].to_pylist())
+        rows = [row for row, place in enumerate(of_rows) if place in own_places]
+    else:
+        rows = labelled_conversations(table, values, places(report.messages["request"]))
+    _print_agreement(table, values, rows, label, own, show)
 
 
 def _print_agreement(
-    table: pa.Table, labels: list[Any], label: str, of_messages: bool, names: Collection[str], show: Show
+    table: pa.Table, labels: list[Any], rows: Sequence[int], label: str, names: Collection[str], show: Show
 ) -> None:
-    """Print how far the groups of a table agree with a label that the conversations have."""
-    from turnlens.evaluation.clustering_metrics import label_agreement, labelled_rows
+    """Print how far the groups of some rows of a table agree with a label."""
+    from turnlens.evaluation.clustering_metrics import label_agreement
 
-    rows = labelled_rows(table, labels, of_messages)
     if not rows:
         raise absent_label(label, names)
     chosen = table.take(rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -118,27 +118,32 @@ def _told_labels(groups: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.where(np.isin(groups, values), groups, np.append(values, "")[stands])
 
 
-def labelled_rows(table: pa.Table, labels: Sequence[Any], of_messages: bool) -> list[int]:
-    """Return the rows of a table of groups whose group is compared with a label.
+def labelled(labels: Sequence[Any]) -> list[int]:
+    """Return the rows that have a label."""
+    return [row for row, label in enumerate(labels) if label not in (None, "", [])]
 
-    A label of a conversation counts once: for the first message in a group by the role that opens most conversations,
-    or if there is none for that role's first message.
+
+def labelled_conversations(
+    table: pa.Table, labels: Sequence[Any], requests: Collection[tuple[str, int]] = ()
+) -> list[int]:
+    """Return the rows of a table of messages whose group is compared with a label of their conversation.
+
+    It counts once: for the request. Without one, it does for the first message in a group by
+    the role that opens most conversations, or if there is none for that role's first message.
 
     Args:
-        table: With a row for each message, or for each conversation, as `turnlens.cluster` gives it.
+        table: With a row for each message, as `turnlens.cluster` gives it.
         labels: The label of each row, ``None`` for none.
-        of_messages: The label is one of messages.
+        requests: The id and turn of each message that is a request, where they are known.
     """
-    known = [row for row, label in enumerate(labels) if label not in (None, "", [])]
-    if of_messages or "role" not in table.column_names:
-        return known
-    ids, roles, groups = (table[name].to_pylist() for name in ("id", "role", "group"))
+    ids, turns, roles, groups = (table[name].to_pylist() for name in ("id", "turn", "role", "group"))
     openers = Counter(roles[row] for row in range(len(ids)) if row == 0 or ids[row] != ids[row - 1])
     opener = openers.most_common(1)[0][0] if openers else None
     chosen: dict[str, int] = {}
-    for row in known:
-        if roles[row] == opener:
+    rank = [((id, turn) in requests, group is not None) for id, turn, group in zip(ids, turns, groups)]
+    for row in labelled(labels):
+        if rank[row][0] or roles[row] == opener:
             first = chosen.setdefault(ids[row], row)
-            if groups[first] is None and groups[row] is not None:
+            if rank[row] > rank[first]:
                 chosen[ids[row]] = row
     return list(chosen.values())
