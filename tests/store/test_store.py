@@ -51,6 +51,23 @@ def test_a_searched_store_can_be_pickled(labelled_store) -> None:
     assert sent.read_only
 
 
+def test_a_conversation_without_times_of_messages_has_its_own(
+    tmp_path: Path, tiny_encoder: SentenceTransformer
+) -> None:
+    said = [{"role": "user", "content": "pay me"}, {"role": "agent", "content": "no"}]
+    rows = [
+        {"id": "a", "created_at": "2026-09-02T10:00:00", "messages": said},
+        {"id": "b", "date": "a monday", "time": "late", "messages": said},
+        {"id": "c", "date": "2026-09-02", "messages": [said[0], {**said[1], "time": "2026-10-01"}]},
+    ]
+    store = ConversationStore.create(tmp_path / "store", rows, encoder=tiny_encoder)
+    assert store.ids("first_time >= 2026-09-02 and last_time < 2026-10-01") == ["a"]
+    assert [
+        hit.turn for hit in store.search_messages("pay", where="time >= 2026-09-02") if hit.conversation != "c"
+    ] == [0]
+    assert sorted(store.export(), key=lambda row: row["id"]) == rows
+
+
 def test_conversations_come_back_as_they_were_added(labelled_store, labelled) -> None:
     store = labelled_store
     assert [store.get(row["id"]) for row in labelled] == labelled
