@@ -169,6 +169,11 @@ def test_blank_rows_are_passed_over_unlike_incomplete_ones(tmp_path: Path) -> No
     text = "conversation_id,speaker,text\n,,\na,user,one\n , ,\t\n,\na,bot,two\n\n,,\n"
     (row,) = read(write(tmp_path / "t.csv", text))
     assert [message["content"] for message in row["messages"]] == ["one", "two"]
+    table = pa.table(
+        {"conversation_id": ["a", None, "a"], "speaker": ["user", None, "bot"], "text": ["one", "", "two"]}
+    )
+    pq.write_table(table, tmp_path / "t.parquet")
+    assert read(tmp_path / "t.parquet")[0]["messages"] == row["messages"]
     with pytest.raises(ConversationError, match=r"t\.csv:3: no conversation id"):
         read(write(tmp_path / "t.csv", "conversation_id,speaker,text\na,user,one\n,user,two\n"))
 

@@ -159,8 +159,17 @@ def test_a_mailed_report_counts_omitted_rows_and_keeps_growing_ones(report: Repo
     shown = re.findall(r"<td>(A steady request \d+)<", page)
     (left_out,) = re.findall(r"Not shown are (\d+) smaller requests, each in at most (?:\d+) conversations", page)
     assert len(shown) + int(left_out) == 24 and "<td>One that grows<" in page and "▲" in page
-    write_html_file(report, tmp_path / "week.html", period="week")
+    write_html_file(changed, tmp_path / "week.html", period="week")
     assert "the last seven days" in (tmp_path / "week.html").read_text(encoding="utf-8")
+
+
+def test_a_mailed_report_without_times_has_no_change(report: Report, tmp_path: Path) -> None:
+    days = {**report.messages, "time": 86_400.0 * report.messages["conversation"]}
+    for place, timed in ((tmp_path / "timed", replace(report, messages=days)), (tmp_path / "not", report)):
+        write_html_file(timed, place)
+    timed, untimed = ((tmp_path / name).read_text(encoding="utf-8") for name in ("timed", "not"))
+    assert "change, points" in timed and "no times are known" not in timed
+    assert "change, points" not in untimed and "no times are known" in untimed
 
 
 def test_a_mailed_report_shows_texts_unless_told_otherwise(report: Report, tmp_path: Path) -> None:
@@ -168,13 +177,16 @@ def test_a_mailed_report_shows_texts_unless_told_otherwise(report: Report, tmp_p
     inside = members(report, min(asked, key=lambda group: group.size).id)
     teams = Label(("Claims", "Orders"), inside.astype(np.int32))
     channels = Label(("mail", "web"), np.ones(len(report.ids), np.int32))
-    report = replace(report, conversation_labels={"Team": teams, "Channel": channels})
+    prompts = Label(("a " * 40, "You help. " * 20), inside.astype(np.int32))
+    report = replace(report, conversation_labels={"Team": teams, "Channel": channels, "system": prompts})
     write_html_file(report, tmp_path / "with.html")
     write_html_file(report, tmp_path / "without.html", texts=False)
     title = replace(report, title="a\u202e<b>\x1b")
     write_html_file(title, tmp_path / "title.html", texts=False)
     assert "a\ufffd&lt;b&gt;\ufffd" in (tmp_path / "title.html").read_text(encoding="utf-8")
     assert NOT_FOUND in html.unescape((tmp_path / "with.html").read_text(encoding="utf-8"))
+    assert "system: You help. You help." in (tmp_path / "with.html").read_text(encoding="utf-8")
+    assert "You help. " * 7 not in (tmp_path / "with.html").read_text(encoding="utf-8")
     whole, bare = ((tmp_path / name).read_text(encoding="utf-8") for name in ("with.html", "without.html"))
     rows = summary_table(report, [group for group in report.groups["message"] if group.level == 1]).to_pylist()
     examples = [html.escape(row["example"]) for row in rows if row["kind"] in ("request", "message")]

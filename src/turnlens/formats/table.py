@@ -101,6 +101,8 @@ def records(source: Source, chosen: Columns = NO_COLUMNS) -> Iterator[tuple[int,
             source.budget.spend(RECORD, "the number of rows")
             try:
                 row = parse_record(raw)
+                if not any(value not in (None, "") for value in row.values()):  # as in CSV, where readers pass it over
+                    continue
                 columns = columns or _resolved(source, row, chosen)
                 conversation, messages = _messages(row, columns, dates, number)
             except BadRow as problem:

@@ -6,6 +6,7 @@ import html
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from turnlens.report.unhappiness import UNHAPPY
 
 _REQUESTS, _WITH_EXAMPLES, _NUMBERS = 20, 10, 4  # that fit on three pages
 _EXAMPLES, _LONGEST = 3, 160  # of each request, and characters of one
+_LONGEST_VALUE = 60  # of a label
 _MARKS = {1: "▲ ", -1: "▼ ", 0: ""}
 _STYLE = """
 @page { size: A4; margin: 15mm }
@@ -131,8 +133,9 @@ def _table(
     marked: bool,
 ) -> str:
     wider = widening(len(requests)) if marked else None
+    timed = any(row["recent"] is not None for row in (*requests, *rest))
     columns = [_Number(report, name, wider) for name in list(report.numbers)[:_NUMBERS]]
-    header = ["conversations", "share", "change, points", *(column.title for column in columns)]
+    header = ["conversations", "share", *["change, points"] * timed, *(column.title for column in columns)]
     smaller = [row for row in requests[_REQUESTS:] if not growth_mark(row, wider)]
     shown = [*requests[:_REQUESTS], *(row for row in requests[_REQUESTS:] if growth_mark(row, wider))]
     inside = {row["group"]: members(report, row["group"]) for row in requests}
@@ -140,13 +143,16 @@ def _table(
     head = "".join(f'<th scope="col" class="number">{_escape(name)}</th>' for name in header)
     lines = ""
     for row in (*shown, *rest):
-        name, cells = row["group_name"] or "none of these", _cells(row, inside.get(row["group"], none), columns, wider)
+        name = row["group_name"] or "none of these"
+        cells = [f"{row['conversations']:,}", f"{row['share']:.0%}", *[_change(row, wider)] * timed]
+        cells += [column.cell(inside.get(row["group"], none)) for column in columns]
         lines += f'<tr><td>{_escape(name)}<span class="muted">{_escape(_where(report, row))}</span></td>'
         for label, cell in zip(header, cells):
             lines += f'<td class="number" data-label="{_escape(label)}">{cell}</td>'
         lines += "</tr>"
+    change = f"the change is that of the {LAST[period]} from all before" if timed else "no times are known"
     note = (
-        f"Shares are of conversations; the change is that of the {LAST[period]} from all before. "
+        f"Shares are of conversations; {change}. "
         + "▲ and ▼ mark what is more than chance among so many requests. " * marked
         + "Beneath a request stands what more than half of its conversations have in common, but not half of all."
     )
@@ -193,16 +199,16 @@ def _where(report: Report, row: Mapping[str, Any]) -> str:
         count, value = max((row[f"{name}: {value}"], value) for value in label.values)
         of_all = np.count_nonzero(label.codes == label.values.index(value))
         if count > MOST * row["conversations"] and of_all <= MOST * len(report.ids):
-            parts.append(f"{name}: {value} {count / row['conversations']:.0%}")
+            parts.append(
+                f"{name}: {shorten(value, _LONGEST_VALUE, placeholder=' …')} {count / row['conversations']:.0%}"
+            )
     return ", ".join(parts)
 
 
-def _cells(row: Mapping[str, Any], inside: BoolArray, columns: Sequence[_Number], wider: float | None) -> list[str]:
-    change = "too few" if row["recent"] is not None else "–"
+def _change(row: Mapping[str, Any], wider: float | None) -> str:
     if row["growth_low"] is not None:
-        change = f"{_MARKS[growth_mark(row, wider)]}{_points(row['growth'])}"
-    numbers = [column.cell(inside) for column in columns]
-    return [f"{row['conversations']:,}", f"{row['share']:.0%}", change, *numbers]
+        return f"{_MARKS[growth_mark(row, wider)]}{_points(row['growth'])}"
+    return "too few" if row["recent"] is not None else "–"
 
 
 def _points(share: float) -> str:
