@@ -89,8 +89,6 @@ def fill(store: ConversationStore, conversations: Dataset, files: Mapping[str, s
     """Put conversations of files into a store, showing progress; `files` are by their names in made-up ids."""
     from turnlens.encoders.folders import DEFAULT_ENCODER
 
-    if repeated := len(conversations) - len(set(conversations["id"])):
-        note(f"{repeated:,} ids of conversations occur before: only the last of each is kept, so give each its own")
     if store.tables().state.encoder == DEFAULT_ENCODER:
         tell_other_language(conversations, "turnlens explore your-chats.jsonl --store another.store --model")
     try:

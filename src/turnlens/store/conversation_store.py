@@ -246,13 +246,25 @@ class ConversationStore(StoreReader):
         encoder = encoder.with_cache() if cache else encoder
         annotations = read_annotations(self.path)
         report = AddReport()
+        seen: set[str] = set()
+        repeated: list[str] = []
         for batch in batches(rows):
+            ids = [record.id for record in batch]
+            repeated += [id for id in ids if id in seen]
+            seen.update(ids)
             records = [annotated(without_sample_labels(record), annotations) for record in batch]
             report += add_batch(changes, encoder, records)
             tidy_if_due(self.path, changes, is_adding=True)
             if progress is not None:
                 progress(len(records))
         tidy_if_due(self.path, changes)
+        if repeated:
+            _log.warning(
+                "%s: %d conversations have the id of one before, such as %r, and took its place: each needs its own",
+                self.path,
+                len(repeated),
+                repeated[0],
+            )
         return report
 
     def delete(self, ids: Sequence[str]) -> int:
