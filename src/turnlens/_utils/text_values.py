@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _UNSAFE = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
+HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")  # of surrogates, which is no text
+
+
 def printable(text: str) -> str:
     r"""Return a text that is safe for a terminal and a log.
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
+from turnlens._utils.text_values import HALF_OF_A_PAIR
+
 TOKENIZING = threading.Lock()  # using a tokenizer of transformers changes it, so only one thread may
 _CHARACTERS_PER_TOKEN = 8  # most texts have fewer
 # The tokens next to a cut may differ from those of the whole text: at most about a hundred, since a word of more than a
@@ -92,6 +94,7 @@ class TextTokenizer:
         return [len(ids) if self.limit is None else min(len(ids), self.limit) for ids in self._read(texts)]
 
     def _read(self, texts: Sequence[str], newest: bool = False) -> list[list[int]]:
+        texts = [text if text.isascii() else HALF_OF_A_PAIR.sub("\ufffd", text) for text in texts]
         return self.ids(cut_texts(self.ids, texts, self.limit, newest))
 
 

@@ -14,11 +14,11 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
+from turnlens._utils.text_values import HALF_OF_A_PAIR
 from turnlens.formats.bad_input import CELL, LABEL, BadRow, parse_value, warn
 from turnlens.formats.text_encoding import without_mojibake
 
 _KINDS: dict[type, str] = {str: "text", int: "a number", float: "a number", bool: "true or false", list: "a list"}
-_NO_UNICODE = re.compile("[\ud800-\udfff]")
 # Where a company or an application keeps fields of its own, such as a branch. Sources: the first of
 # https://developers.intercom.com/docs/references/rest-api/api.intercom.io/conversations/conversation, the second of
 # https://developer.zendesk.com/api-reference/ticketing/tickets/tickets/ (a list, mostly of ids without names) and of
@@ -133,7 +133,7 @@ class RowChecker:
     def _unicode(self, text: str) -> str:
         if text.isascii():
             return text
-        text, count = _NO_UNICODE.subn("\ufffd", text)
+        text, count = HALF_OF_A_PAIR.subn("\ufffd", text)
         self.replaced += count
         return text
 

@@ -11,12 +11,13 @@ from datetime import UTC, datetime, time
 from itertools import islice
 from typing import Literal, NamedTuple, TypeVar
 
+from turnlens._utils.text_values import HALF_OF_A_PAIR
+
 _LONGEST = 10_000  # characters
 _DEEPEST = 10  # parentheses within each other; LanceDB's parser fails at 12
 _MOST_COMPARISONS = 256  # each is made for every row
 _MOST_DIGITS = 9  # of whole numbers, which have 32 bits in the store
 _Item = TypeVar("_Item")
-_HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
 _TOKEN = re.compile(
     r"""\s*(?:
         (?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*")
@@ -185,7 +186,7 @@ class _Reader:
             raise FilterError(f"expected at most {_LONGEST:,} characters", self._filter[:40] + "…", _LONGEST)
         if "\0" in self._filter:
             raise FilterError("found a NUL character", self._filter, self._filter.index("\0"))
-        if half := _HALF_OF_A_PAIR.search(self._filter):
+        if half := HALF_OF_A_PAIR.search(self._filter):
             raise FilterError("half of a surrogate pair is not text", self._filter, half.start())
         tokens, position, end = [], 0, len(self._filter.rstrip())
         while position < end:

@@ -223,6 +223,9 @@ def naming_damage(store: Path, stamp: Stamp = None, passing: tuple[type[Exceptio
     try:
         yield
     except BaseException as error:
+        if isinstance(error, UnicodeEncodeError):  # what was asked for, not what is stored
+            text = error.object[max(0, error.start - 20) : error.end]
+            raise ValueError(f"half of a surrogate pair is not text: {text!r}") from error
         is_panic = type(error).__name__ == "PanicException"  # from LanceDB's Rust code; not a subclass of Exception
         if (
             isinstance(error, (StoreError, ImportError, *passing))
