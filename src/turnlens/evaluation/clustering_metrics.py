@@ -128,8 +128,8 @@ def labelled_conversations(
 ) -> list[int]:
     """Return the rows of a table of messages whose group is compared with a label of their conversation.
 
-    It counts once: for the request. Without one, it does for the first message in a group by
-    the role that opens most conversations, or if there is none for that role's first message.
+    It counts once: for the request. Without one, it counts for the first message in a group by the role that opens most
+    conversations, or if there is none for that role's first message.
 
     Args:
         table: With a row for each message, as `turnlens.cluster` gives it.

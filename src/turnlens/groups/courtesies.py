@@ -61,7 +61,7 @@ def _words_of(text: str) -> set[str]:
 
 def courtesy_name(texts: Sequence[str]) -> str:
     """A name for a group of which more than half are courtesies; empty if fewer are."""
-    words = [set(tokens_of(text)) for text in texts if is_courtesy(text)]
+    words = [_words_of(text) for text in texts if is_courtesy(text)]
     if 2 * len(words) <= len(texts):
         return ""
     greetings = sum(bool(own & GREETINGS) and not own & _THANKS for own in words)

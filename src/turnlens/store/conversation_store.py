@@ -249,9 +249,8 @@ class ConversationStore(StoreReader):
         seen: set[str] = set()
         repeated: list[str] = []
         for batch in batches(rows):
-            ids = [record.id for record in batch]
-            repeated += [id for id in ids if id in seen]
-            seen.update(ids)
+            repeated += [record.id for record in batch if record.id in seen]  # in a batch, ids are distinct
+            seen.update(record.id for record in batch)
             records = [annotated(without_sample_labels(record), annotations) for record in batch]
             report += add_batch(changes, encoder, records)
             tidy_if_due(self.path, changes, is_adding=True)

@@ -108,6 +108,19 @@ class Record:
         content = json.dumps([self.fields, self.messages[:turns]], sort_keys=True, ensure_ascii=False, default=str)
         return hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
+    @cached_property
+    def times(self) -> list[datetime | None]:
+        """When each message was said. Where none tells, the first has the time of the conversation, if there is one.
+
+        Raises:
+            ConversationError: As for `message_time`.
+        """
+        times = [message_time(message, f"{self.id}, message {turn}") for turn, message in enumerate(self.messages)]
+        if times and not any(times):
+            with suppress(ConversationError):  # a label of a conversation may hold anything
+                times[0] = message_time(self.fields, self.id)
+        return times
+
     @property
     def plain(self) -> list[Message]:
         """Role and text of its messages."""
@@ -121,7 +134,7 @@ class Record:
 
 def message_rows(record: Record, start: int = 0) -> Iterator[dict[str, Any]]:
     """The rows, without vectors, of a conversation's messages from turn ``start`` on."""
-    entries, times = dict.fromkeys(_entries(record.fields)), _times_of(record)
+    entries = dict.fromkeys(_entries(record.fields))
     for turn, message in enumerate(record.messages[start:], start=start):
         fields = _further(message)
         yield {
@@ -129,7 +142,7 @@ def message_rows(record: Record, start: int = 0) -> Iterator[dict[str, Any]]:
             "turn": turn,
             "role": str(message["role"]),
             "text": message["content"],
-            "time": times[turn],
+            "time": record.times[turn],
             "labels": list(entries | dict.fromkeys(_entries(fields))),
             "fields": json.dumps(fields, ensure_ascii=False, default=str),
         }
@@ -137,7 +150,7 @@ def message_rows(record: Record, start: int = 0) -> Iterator[dict[str, Any]]:
 
 def conversation_row(record: Record) -> dict[str, Any]:
     """The row of a conversation, without its vector."""
-    known = [time for time in _times_of(record) if time is not None]
+    known = [time for time in record.times if time is not None]
     return {
         "conversation": record.id,
         "digest": record.digest,
@@ -219,19 +232,6 @@ def vectors_of(column: pa.ChunkedArray) -> np.ndarray:
     """A column of vectors, float32 (rows, dim)."""
     flat = column.combine_chunks()
     return np.asarray(flat.flatten()).reshape(len(column), -1) if len(column) else np.zeros((0, 0), np.float32)
-
-
-def _times_of(record: Record) -> list[datetime | None]:
-    """When each message was said. Where none tells, the time of the conversation, if it has one, is that of the first.
-
-    Raises:
-        ConversationError: As for `message_time`.
-    """
-    times = [message_time(message, f"{record.id}, message {turn}") for turn, message in enumerate(record.messages)]
-    if times and not any(times):
-        with suppress(ConversationError):  # a label of a conversation may hold anything
-            times[0] = message_time(record.fields, record.id)
-    return times
 
 
 def message_time(message: Mapping[str, Any], where: str) -> datetime | None:

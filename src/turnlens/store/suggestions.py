@@ -49,10 +49,8 @@ def find_suggestion(
     if not after:
         return None
     among = ids_among(sorted({conversation for conversation, *_ in after}))
-    said = ["role", "text"] if automatic.known else []  # most stores have none
-    texts = messages.rows(f"{among} AND {messages.with_text}", ["_rowid", "conversation", "turn", *said])
-    rows = texts.sort_by(ORDER).to_pylist()
-    rows = [row for row in rows if not (automatic.known and automatic.has(row["role"], row["text"]))]
+    rows = messages.rows(f"{among} AND {messages.with_text}", ["_rowid", "conversation", "turn", "role", "text"])
+    rows = [row for row in rows.sort_by(ORDER).to_pylist() if not automatic.has(row["role"], row["text"])]
     number = {(row["conversation"], row["turn"]): number for number, row in enumerate(rows)}
     place = {(row["conversation"], number): row["_rowid"] for number, row in enumerate(rows)}
     replies = {(talk, number[talk, turn] + back) for talk, turn, back in after if (talk, turn) in number}
