@@ -3,9 +3,10 @@
 A turn of $TURNLENS_DATA's `uss` (licensed for measuring only) is unhappy if its mean rating is below 3. Sentences are
 added one at a time, each the one that lifts the mean AUC of the other sources most. A turn is called unhappy if it is
 nearer to complaints than to contentment; so the share of these turns depends on nothing that was learned. A mere no to
-more ("nothing else, thanks") is as near to one as to the other.
+more ("nothing else, thanks") is as near to one as to the other. With an encoder that was fitted, two rows more: its own
+reading of the sentences, and that of turnlens.
 
-Run: python docs/research-log/studies/study_unhappy.py
+Run: python docs/research-log/studies/study_unhappy.py [--encoder FOLDER]
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
@@ -20,7 +22,8 @@ from sklearn.metrics import roc_auc_score
 import turnlens
 from quick import add_quick, data_folder, skip
 from turnlens.groups.courtesies import wants_no_more
-from turnlens.report.unhappiness import _COMPLAINTS, _CONTENTMENT
+from turnlens.report.corpus import CorpusEncoder
+from turnlens.report.unhappiness import _COMPLAINTS, _CONTENTMENT, _reading
 from turnlens.store.open_arguments import store_encoder
 
 SOURCES = ("sgd", "mwoz", "redial", "ccpe")
@@ -48,6 +51,7 @@ LEAST_GAIN = 0.02  # points of AUC
 
 @dataclass(frozen=True)
 class Turns:
+    texts: list[str]  # (n)
     vectors: np.ndarray  # (n, dim)
     unhappy: np.ndarray  # (n,)
     conversation: np.ndarray  # (n,)
@@ -63,7 +67,7 @@ def turns_of(source: str, encoder) -> Turns:
             unhappy.append(float(message["satisfaction"]) < 3)
             conversations.append(number)
     no_more = np.array([wants_no_more(text) for text in texts])
-    return Turns(encoder.messages(texts)["vector"], np.array(unhappy), np.array(conversations), no_more)
+    return Turns(texts, encoder.messages(texts)["vector"], np.array(unhappy), np.array(conversations), no_more)
 
 
 def auc(scores: np.ndarray, turns: Turns) -> float:
@@ -89,7 +93,11 @@ def chosen(sentences: np.ndarray, signs: np.ndarray, sources: Sequence[Turns]) -
 
 
 def print_row(
-    name: str, directions: Mapping[str, np.ndarray], sources: Mapping[str, Turns], no_more: bool = True
+    name: str,
+    directions: Mapping[str, np.ndarray],
+    sources: Mapping[str, Turns],
+    no_more: bool = True,
+    at_zero: Mapping[str, float] | None = None,
 ) -> None:
     """Print the AUC of each source, then the shares of turns and conversations called unhappy, beside the true ones.
 
@@ -97,7 +105,7 @@ def print_row(
     """
     cells = []
     for source, turns in sources.items():
-        scores, of = turns.vectors @ directions[source], turns.conversation
+        scores, of = turns.vectors @ directions[source] + (at_zero or {}).get(source, 0), turns.conversation
         scores = np.where(turns.no_more & no_more, 0, scores)
         known = np.bincount(of) > 0
         means = [np.bincount(of, values)[known] / np.bincount(of)[known] for values in (scores, turns.unhappy)]
@@ -109,16 +117,23 @@ def print_row(
     print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
+def contrast(encoder) -> np.ndarray:
+    """The sentences of turnlens as an encoder reads them (dim,)."""
+    return encoder.messages(_COMPLAINTS)["vector"].mean(0) - encoder.messages(_CONTENTMENT)["vector"].mean(0)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_quick(parser)
-    if parser.parse_args().quick:
+    parser.add_argument("--encoder", help="an encoder that was fitted")
+    args = parser.parse_args()
+    if args.quick:
         skip("ratings of users are not generated")
     encoder = store_encoder(None, "messages")
     bank = [text.replace("\n", "|").split("|") for text in (COMPLAINTS, CONTENTMENT)]
     signs = np.repeat([1, -1], [len(texts) for texts in bank])
     sentences = encoder.messages([*bank[0], *bank[1]])["vector"]
-    shipped = encoder.messages(_COMPLAINTS)["vector"].mean(0) - encoder.messages(_CONTENTMENT)["vector"].mean(0)
+    shipped = contrast(encoder)
     sources = {name: turns_of(name, encoder) for name in SOURCES}
     print("| sentences: AUC; turns; conversations, %; their AUC | " + " | ".join(SOURCES) + " |\n|---|---|---|---|---|")
     every = sentences[signs == 1].mean(0) - sentences[signs == -1].mean(0)
@@ -129,6 +144,19 @@ def main() -> None:
     print_row("chosen on the other three", left_out, sources)
     print_row("those of turnlens, chosen on all four", dict.fromkeys(SOURCES, shipped), sources)
     print_row("the same, a no to more as any other", dict.fromkeys(SOURCES, shipped), sources, no_more=False)
+    if args.encoder:
+        fitted = store_encoder(args.encoder, "messages")
+        sources = {name: turns_of(name, fitted) for name in SOURCES}
+        print_row("read by the fitted encoder", dict.fromkeys(SOURCES, contrast(fitted)), sources)
+        of = CorpusEncoder(fitted.name, fitted.digest(), lambda: fitted)
+        read = {
+            name: _reading(
+                SimpleNamespace(encoder=of, vectors=turns.vectors, texts=turns.texts), np.arange(len(turns.texts))
+            )
+            for name, turns in sources.items()
+        }
+        directions, at_zero = ({name: each[part] for name, each in read.items()} for part in (0, 1))
+        print_row("guessed from its vectors, as turnlens does", directions, sources, at_zero=at_zero)
 
 
 if __name__ == "__main__":

@@ -3,16 +3,20 @@
 A message is unhappy if it is nearer to sentences of complaint than to sentences of contentment, by mean cosine, and a
 conversation if its messages are on average. Only what the asker says next after an answer to a request counts: a
 request itself may complain about what it is about. A mere no to more, as after "Anything else?", is as near to one as
-to the other.
+to the other. The encoder that ships reads them: with another, such as one that was fitted, no difference means zero.
+Its differences on some messages are learned from their own vectors, and guessed for the others.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from turnlens._utils.vectors import BoolArray, FloatArray
+from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
+from turnlens.encoders.folders import DEFAULT_ENCODER
+from turnlens.groups.answer_guess import fit_linear_guess
 from turnlens.groups.courtesies import wants_no_more
 from turnlens.report.corpus import Corpus, means_of
+from turnlens.store.open_arguments import store_encoder
 
 UNHAPPY = "unhappy"
 # Chosen by study_unhappy.py, which says how well they do on sources that had no say.
@@ -26,13 +30,15 @@ _COMPLAINTS = (
 )
 _CONTENTMENT = ("Perfect, thank you.", "I really enjoy that kind.")
 _AT_ONCE = 65_536
+_READ = 2048  # messages that the encoder that ships reads where the vectors are another's
+_RIDGE = 0.1
 
 
 def unhappiness(corpus: Corpus, asks: BoolArray, is_request: BoolArray) -> FloatArray:
     """Measure by how much each message is nearer to complaints; NaN where it follows no answer to a request (n,).
 
     Args:
-        corpus: The conversations; their encoder is loaded if any message follows an answer.
+        corpus: The conversations; an encoder is loaded if any message follows an answer.
         asks: The messages of the asker (n,).
         is_request: The messages that are requests (n,).
     """
@@ -41,14 +47,27 @@ def unhappiness(corpus: Corpus, asks: BoolArray, is_request: BoolArray) -> Float
     rows = np.flatnonzero(asks & np.append(False, ~asks[:-1]) & asked_before)
     scores = np.full(len(asks), np.nan, np.float32)
     if len(rows):
-        encoder = corpus.encoder.load()
-        complaint, contentment = (
-            encoder.messages(sentences)["vector"].mean(0) for sentences in (_COMPLAINTS, _CONTENTMENT)
-        )
+        weights, at_zero = _reading(corpus, rows)
         for some in np.array_split(rows, len(rows) // _AT_ONCE + 1):
-            scores[some] = corpus.vectors[some] @ (complaint - contentment)
+            scores[some] = corpus.vectors[some] @ weights + at_zero
         scores[[row for row in rows.tolist() if wants_no_more(corpus.texts[row])]] = 0
     return scores
+
+
+def _reading(corpus: Corpus, rows: IntArray) -> tuple[FloatArray, float]:
+    """Return the weights of vectors (dim,) that give the score of messages, and the score of the zero vector."""
+    is_own = corpus.encoder.name == DEFAULT_ENCODER
+    encoder = corpus.encoder.load() if is_own else store_encoder(DEFAULT_ENCODER, "messages")
+    complaint, contentment = (
+        encoder.messages(sentences)["vector"].mean(0) for sentences in (_COMPLAINTS, _CONTENTMENT)
+    )
+    if is_own:
+        return complaint - contentment, 0.0
+    rows = rows[:: len(rows) // _READ + 1]
+    scores = encoder.messages([corpus.texts[row] for row in rows.tolist()])["vector"] @ (complaint - contentment)
+    guess = fit_linear_guess(np.array(corpus.vectors[rows], np.float32), scores[:, None] - scores.mean(), _RIDGE)
+    weights = guess.weights[:, 0]
+    return weights, float(scores.mean() - guess.mean @ weights)
 
 
 def unhappy_conversations(scores: FloatArray, corpus: Corpus) -> dict[str, FloatArray]:
