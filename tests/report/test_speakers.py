@@ -176,6 +176,13 @@ def test_conversations_have_no_role(rows: list[dict[str, Any]], tiny_encoder: Se
         turnlens.cluster(rows, encoder=tiny_encoder, role="customer")
 
 
+def test_short_openings_that_differ_are_requests() -> None:
+    spoken = corpus(*["user agent user"] * 20)
+    texts = [text for number in range(20) for text in (f"app {number} stuck", "yes?", f"it shows error {number} again")]
+    spoken = replace(spoken, texts=texts)
+    assert moves_among(np.tile([0, -1, 1], 20), spoken, speakers_of(spoken)) == {1}
+
+
 @pytest.mark.parametrize(("then", "moves"), [("please change the day of my flight", {0}), ("card 1", set())])
 def test_repeated_texts_before_longer_ones_are_no_requests(then: str, moves: set[int]) -> None:
     spoken = corpus(*["user agent user user"] * 20)

@@ -21,7 +21,7 @@ from turnlens.report.corpus import Corpus
 from turnlens.report.speakers import Speakers
 
 _LEAST = 30  # requests that differ; fewer are not grouped apart
-_SHORTER = 0.7  # a courtesy is shorter than the messages of its role, or than its speakers' next ones (medians)
+_SHORTER = 0.7  # a move is shorter than its speakers' next messages, or than those of its role (medians)
 
 
 def requests_of(
@@ -59,11 +59,12 @@ def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int
     """Find the groups of mere moves, among those whose messages are all in one part.
 
     Moves are courtesies, such as greetings, thanks and assent. Those of the asker are also the details that others ask
-    for, such as names, days and numbers: unlike requests, they seldom come first after the courtesies. Once requests
-    are known, all other messages of the asker are moves.
+    for, such as names, days and numbers: unlike requests, they seldom come first after the courtesies; and repeated
+    openings before a longer message ("I have a question"). Once requests are known, all other messages of the asker
+    are moves. Moves of others are short, too.
     """
     lengths = np.asarray([len(text) for text in corpus.texts])
-    only, following = _in_role(corpus, lengths)
+    first, last, following = _in_role(corpus, lengths)
     roles = np.asarray([part.role for part in speakers.parts])
     moves: set[int] = set()
     asked: list[int] = []
@@ -76,14 +77,17 @@ def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int
         if speakers.requests is not None and part.role == speakers.asker:
             moves |= set() if part.opening else {id}
             continue
-        everything = np.flatnonzero(roles[speakers.part] == part.role)
-        own, usual = np.median(lengths[rows]), np.median(lengths[everything])
-        are_few = len({corpus.texts[row] for row in rows.tolist()}) < MOST * len(rows)
-        is_short = own < _SHORTER * usual or (are_few and own < _SHORTER * np.median(following[rows]))
-        is_all = only[rows].mean() > MOST
-        if courtesy_name([corpus.texts[row] for row in rows.tolist()]) or (is_short and not is_all):
+        texts = [corpus.texts[row] for row in rows.tolist()]
+        own, is_repeated = np.median(lengths[rows]), len(set(texts)) < MOST * len(texts)
+        leads_on = is_repeated and own < _SHORTER * np.median(following[rows])
+        if part.role == speakers.asker:
+            is_move = leads_on and first[rows].mean() > MOST
+        else:
+            usual = np.median(lengths[roles[speakers.part] == part.role])
+            is_move = (leads_on or own < _SHORTER * usual) and (first & last)[rows].mean() <= MOST
+        if is_move or courtesy_name(texts):
             moves.add(id)
-        elif speakers.asker is not None and part.role == speakers.asker:
+        elif part.role == speakers.asker:
             asked.append(id)
     messages = np.flatnonzero(np.isin(groups, asked))
     starts = np.zeros(len(groups), bool)
@@ -92,12 +96,12 @@ def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int
     return moves | {id for id in asked if starts[groups == id].mean() < MOST * usual}
 
 
-def _in_role(corpus: Corpus, lengths: IntArray) -> tuple[BoolArray, IntArray]:
-    """Find the only messages of their role in a conversation, and the length of the role's next, 0 for none (n,)."""
+def _in_role(corpus: Corpus, lengths: IntArray) -> tuple[BoolArray, BoolArray, IntArray]:
+    """Find the first and last messages of their role in a conversation, and the length of the role's next (n,)."""
     order = np.lexsort((np.arange(len(lengths)), corpus.role, corpus.conversation))
     same = (np.diff(corpus.conversation[order]) == 0) & (np.diff(corpus.role[order]) == 0)
     first, last = np.ones(len(lengths), bool), np.ones(len(lengths), bool)
     following = np.zeros(len(lengths), np.int64)
     first[order[1:][same]] = last[order[:-1][same]] = False
     following[order[:-1][same]] = lengths[order[1:][same]]
-    return first & last, following
+    return first, last, following
