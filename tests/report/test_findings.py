@@ -102,6 +102,20 @@ def test_unhappiness_tells_what_it_is_a_share_of(telling: Report, tmp_path: Path
     assert "conversations in which somebody wrote again" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("answers", (("no", "yes"), ("False", "True")))
+def test_answers_of_yes_and_no_are_told_as_shares(telling: Report, answers: tuple[str, str], tmp_path: Path) -> None:
+    codes = (np.arange(36) // 12 == 2).astype(np.int32)
+    codes[0] = -1
+    labels = {"Escalated": Label(answers, codes), "Team": Label(("A", "B"), codes)}
+    flagged = replace(telling, numbers={}, conversation_labels=labels)
+    last = int(telling.messages["group"][telling.conversations["first"][-1]])
+    told = (last, " has the most “Escalated”: 100% of its conversations, 34% of all.")
+    assert told in findings(flagged, requests(flagged)) and list(flagged.measures) == ["Escalated"]
+    write_html_file(flagged, tmp_path / "mail.html")
+    assert "▲ 100%" in (tmp_path / "mail.html").read_text()
+    assert {"Escalated", "Team"} <= set(flagged.categories(5))  # they still split the page and the table
+
+
 def test_notices_of_an_app_are_no_categories(telling: Report) -> None:
     values = Label(("assignment", "close"), (np.arange(len(telling.texts)) % 2).astype(np.int32))
     labels = {"notice": values, "team": values}

@@ -93,7 +93,7 @@ def write_report(report: Report, folder: str | os.PathLike[str]) -> None:
         data.mkdir()
         _put(data, "summary", summary(report))
         _put(data, "messages", _columns(report.messages, report.message_labels))
-        numbers = {f"number:{name}": values for name, values in report.numbers.items()}
+        numbers = {f"number:{name}": values for name, values in report.measures.items()}
         _put(data, "conversations", _columns({**report.conversations, **numbers}, report.conversation_labels))
         _put(data, "ids", list(report.ids))
         for number, start in enumerate(range(0, len(report.texts), TEXTS_PER_FILE)):
@@ -125,7 +125,7 @@ def summary(report: Report) -> dict[str, Any]:
             "message": {name: list(label.values) for name, label in report.message_labels.items()},
         },
         "categories": list(report.categories(MOST_VALUES)),
-        "numbers": {name: number_kind(name, values) for name, values in report.numbers.items()},
+        "numbers": {name: number_kind(name, values) for name, values in report.measures.items()},
         "notice": notice,
         "findings": [] if notice else findings(report, requests),
         "wider": widening(len(requests)),

@@ -62,7 +62,7 @@ def findings(report: Report, requests: Sequence[Mapping[str, Any]], period: Peri
     period = period or usual_period(report.conversations["time"])
     wider = widening(len(requests))
     inside = {row["group"]: members(report, row["group"]) for row in many}
-    numbers = [found for name, values in report.numbers.items() if (found := _unlike(inside, name, values, wider))]
+    numbers = [found for name, values in report.measures.items() if (found := _unlike(inside, name, values, wider))]
     first = [sentence for rank, sentence in sorted(numbers, key=lambda each: each[0])]
     sentences = [_growth(many, 1, wider, period), _new(report, many), *first, _growth(many, -1, wider, period)]
     return [sentence for sentence in sentences if sentence][:_MOST]

@@ -134,7 +134,8 @@ def _table(
 ) -> str:
     wider = widening(len(requests)) if marked else None
     timed = any(row["recent"] is not None for row in (*requests, *rest))
-    columns = [_Number(report, name, wider) for name in list(report.numbers)[:_NUMBERS]]
+    names = sorted(report.measures, key=UNHAPPY.__ne__)
+    columns = [_Number(report, name, wider) for name in names[:_NUMBERS]]
     header = ["conversations", "share", *["change, points"] * timed, *(column.title for column in columns)]
     smaller = [row for row in requests[_REQUESTS:] if not growth_mark(row, wider)]
     shown = [*requests[:_REQUESTS], *(row for row in requests[_REQUESTS:] if growth_mark(row, wider))]
@@ -159,10 +160,10 @@ def _table(
     left_out = [f"{name} ({len(values)} values)" for name, values in report.long_categories(MOST_VALUES).items()]
     if left_out:
         note += f" Labels with more than {MOST_VALUES} values are not compared: {', '.join(map(_escape, left_out))}."
-    if UNHAPPY in list(report.numbers)[:_NUMBERS]:
+    if UNHAPPY in report.measures:
         note += " Unhappy is a share of the conversations in which somebody wrote again after an answer."
-    if len(report.numbers) > _NUMBERS:
-        note += f" Not shown are {', '.join(map(_escape, list(report.numbers)[_NUMBERS:]))}."
+    if names[_NUMBERS:]:
+        note += f" Not shown are {', '.join(map(_escape, names[_NUMBERS:]))}."
     if smaller:
         most = smaller[0]["conversations"]
         note += f" Not shown are {len(smaller):,} smaller requests, each in at most {most:,} conversations."
@@ -176,7 +177,7 @@ class _Number:
     """A number of the report as a column, with marks by intervals so much wider than 95 %, or without any."""
 
     def __init__(self, report: Report, name: str, wider: float | None) -> None:
-        self._values, self._wider = report.numbers[name], wider
+        self._values, self._wider = report.measures[name], wider
         self._kind = number_kind(name, self._values)
         self._of_all = typical(self._values, self._kind).value
         unit, self._length = unit_of(self._of_all) if name == DURATION else ("", 1)

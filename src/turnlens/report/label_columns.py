@@ -19,6 +19,7 @@ MOST_VALUES = 200  # of a label that can still be chosen from a list
 _NUMBER = re.compile(r"\s*[-+]?\d+(\.\d+)?([eE][-+]?\d+)?\s*")
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?(\d{1,3}(\.\d{3})+,\d+|\d+,(?!\d{3}\s*$)\d+)\s*")  # 1,234 may be either
 _GROUPING_COMMA = re.compile(r"\s*[-+]?\d{1,3}(,\d{3})+\.\d+\s*")
+_NO_AND_YES = {("no", "yes"), ("false", "true")}
 _TIMES = frozenset({*TIME_NAMES, "start", "end"})
 _IDENTIFIERS = 50  # so many different whole numbers, of which none occurs twice, number something and measure nothing
 
@@ -42,6 +43,12 @@ class Label:
         place = np.full(len(values) + 1, -1, np.int32)
         place[order] = np.arange(len(values))
         return cls(tuple(values[at] for at in order), place[codes])
+
+    @property
+    def answers(self) -> np.ndarray | None:
+        """1 for yes and 0 for no, NaN where there is none (rows,); ``None`` if its values are others."""
+        is_answer = tuple(map(str.casefold, self.values)) in _NO_AND_YES
+        return np.where(self.codes < 0, np.nan, self.codes) if is_answer else None
 
 
 class Labels:

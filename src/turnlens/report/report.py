@@ -137,6 +137,12 @@ class Report(Texts):
         return self.messages if kind == "message" else self.conversations
 
     @cached_property
+    def measures(self) -> dict[str, np.ndarray]:
+        """The numbers of conversations, after labels of yes and no as 1 and 0; NaN where not known (m,)."""
+        answers = {name: label.answers for name, label in self.conversation_labels.items()}
+        return {name: values for name, values in answers.items() if values is not None} | dict(self.numbers)
+
+    @cached_property
     def comparable_labels(self) -> dict[str, Label]:
         """The labels that are no numbers; of messages, as of the first of a conversation that has one.
 

@@ -78,7 +78,7 @@ turnlens.download = (() => {
   async function conversationTable(selection) {
     const {conversations: columns, ids, summary} = turnlens.report;
     const header = ["id", "turns", "time", ...GROUP, "begins_with", "surprise"];
-    const numbers = turnlens.numbers.measureNames();
+    const numbers = numberNames();
     const names = Object.keys(summary.labels.conversation).filter((name) => !numbers.includes(name));
     const all = [...numbers, ...names].map(column(header));
     return table([...header, ...all], passing(selection.conversation), async (c) => [
@@ -110,7 +110,7 @@ turnlens.download = (() => {
     const apart = (groups) => groups.map((each) => [each]);
     const asker = groupLists.asker();
     const rest = {kind: "no request", role: asker, members: groupLists.without(requests, ofRole(asker))};
-    const names = numbers.measureNames(),
+    const names = numberNames(),
       categories = numbers.categories();
     const header = ["group", "group_name", "kind", "role", "conversations", "share", "growth", "growth_low", "growth_high"];
     const texts = ["keywords", "example", "example_2", "next_message"];
@@ -153,6 +153,11 @@ turnlens.download = (() => {
         ];
       },
     );
+  }
+
+  /** The numbers but for those of labels of yes and no, which are texts in tables. */
+  function numberNames() {
+    return turnlens.numbers.measureNames().filter((name) => !turnlens.report.summary.categories.includes(name));
   }
 
   /** The column of a label, which must not take the name of another column. */
