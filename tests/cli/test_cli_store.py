@@ -36,7 +36,16 @@ def test_index_says_what_it_did(store, talks) -> None:
     grown = {**TALKS[0], "messages": [*TALKS[0]["messages"], {"role": "user", "content": "a big one"}]}
     talks.write_text(json.dumps(grown))
     report = printed("index", talks, "--store", store)
-    assert report == {"added": 0, "grown": 1, "changed": 0, "unchanged": 0, "messages": 1, "shortened": 0, "lost": 0}
+    assert report == {
+        "added": 0,
+        "grown": 1,
+        "changed": 0,
+        "unchanged": 0,
+        "messages": 1,
+        "shortened": 0,
+        "lost": 0,
+        "repeated": 0,
+    }
 
 
 def test_a_time_that_cannot_be_read_is_told_with_its_file(talks, tiny_encoder_path, tmp_path) -> None:

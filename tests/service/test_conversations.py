@@ -79,10 +79,14 @@ def test_conversations_are_added_grow_are_read_and_deleted(client: Client) -> No
         "messages": 4,
         "shortened": 0,
         "lost": 0,
+        "repeated": 0,
     }
     grown = {**CARD, "messages": [*CARD["messages"], {"role": "user", "content": "thanks"}]}
     again = client.post("/v1/conversations", **lines(grown, PIZZA)).json()
-    assert again == {"added": 0, "grown": 1, "changed": 0, "unchanged": 1, "messages": 1, "shortened": 0, "lost": 0}
+    nothing = dict.fromkeys(added.json(), 0)
+    assert again == {**nothing, "grown": 1, "unchanged": 1, "messages": 1}
+    twice = client.post("/v1/conversations", **lines(PIZZA, PIZZA)).json()
+    assert twice == {**nothing, "unchanged": 2, "repeated": 1}  # so a client learns that ids were not its own
     assert client.get("/v1/conversations/shop%2Fcard%201").json() == grown
     assert client.get("/v1/stores").json() == {"stores": [{"name": "talks", "conversations": 2, "messages": 5}]}
     deleted = client.delete("/v1/conversations/shop/card 1").json()

@@ -264,7 +264,7 @@ class ConversationStore(StoreReader):
                 len(repeated),
                 repeated[0],
             )
-        return report
+        return report + AddReport(repeated=len(repeated))
 
     def delete(self, ids: Sequence[str]) -> int:
         """Delete conversations with all their messages, so that no search finds them any more.

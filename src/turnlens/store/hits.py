@@ -90,6 +90,7 @@ class AddReport:
         messages: How many messages were embedded.
         shortened: How many of those that changed have fewer messages than before.
         lost: How many fewer.
+        repeated: How many of all took the place of one before with the same id.
     """
 
     added: int = 0
@@ -99,6 +100,7 @@ class AddReport:
     messages: int = 0
     shortened: int = 0
     lost: int = 0
+    repeated: int = 0
 
     def __add__(self, other: AddReport) -> AddReport:
         """The sums of both reports."""

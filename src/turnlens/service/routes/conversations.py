@@ -55,6 +55,7 @@ class Added(BaseModel):
     messages: int
     shortened: int = Field(description="How many of those that changed have fewer messages than before")
     lost: int = Field(description="How many fewer")
+    repeated: int = Field(description="How many of all took the place of one before with the same id")
 
 
 class Deleted(BaseModel):
