@@ -45,7 +45,7 @@ class Label:
         return cls(tuple(values[at] for at in order), place[codes])
 
     @property
-    def answers(self) -> np.ndarray | None:
+    def yes_or_no(self) -> np.ndarray | None:
         """1 for yes and 0 for no, NaN where there is none (rows,); ``None`` if its values are others."""
         is_answer = tuple(map(str.casefold, self.values)) in _NO_AND_YES
         return np.where(self.codes < 0, np.nan, self.codes) if is_answer else None

@@ -139,7 +139,7 @@ class Report(Texts):
     @cached_property
     def measures(self) -> dict[str, np.ndarray]:
         """The numbers of conversations, after labels of yes and no as 1 and 0; NaN where not known (m,)."""
-        answers = {name: label.answers for name, label in self.conversation_labels.items()}
+        answers = {name: label.yes_or_no for name, label in self.conversation_labels.items()}
         return {name: values for name, values in answers.items() if values is not None} | dict(self.numbers)
 
     @cached_property

@@ -3,8 +3,8 @@
 A message is unhappy if it is nearer to sentences of complaint than to sentences of contentment, by mean cosine, and a
 conversation if its messages are on average. Only what the asker says next after an answer to a request counts: a
 request itself may complain about what it is about. A mere no to more, as after "Anything else?", is as near to one as
-to the other. The encoder that ships reads them: with another, such as one that was fitted, no difference means zero.
-Its differences on some messages are learned from their own vectors, and guessed for the others.
+to the other. The encoder that ships reads them: with another, such as one that was fitted, zero is not half-way. Where
+vectors are another's, it reads some of the messages, and a linear guess from the vectors tells the rest.
 """
 
 from __future__ import annotations
