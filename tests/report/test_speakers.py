@@ -14,6 +14,7 @@ from tests.report.talks import SUBJECTS, chats
 from turnlens.groups.group_settings import GroupSettings
 from turnlens.groups.neighbours import nearest_within
 from turnlens.groups.pipeline import Parts, group_vectors
+from turnlens.report import find_requests
 from turnlens.report.corpus import Corpus
 from turnlens.report.find_requests import moves_among
 from turnlens.report.speakers import Part, opener_roles, speakers_of, with_opener_roles
@@ -181,6 +182,17 @@ def test_short_openings_that_differ_are_requests() -> None:
     texts = [text for number in range(20) for text in (f"app {number} stuck", "yes?", f"it shows error {number} again")]
     spoken = replace(spoken, texts=texts)
     assert moves_among(np.tile([0, -1, 1], 20), spoken, speakers_of(spoken)) == {1}
+
+
+def test_where_nothing_else_is_asked_the_opening_is_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(find_requests, "moves_among", lambda groups, *_: set(groups.tolist()))  # beside thanks
+    openings = [f"{part} {number}" for part in ("lost card", "late parcel", "bill too high") for number in range(12)]
+    chats = [
+        [{"role": role, "content": text} for role, text in zip(("user", "agent", "user"), (opening, "yes?", "thanks"))]
+        for opening in (*openings, "hello")
+    ]
+    report = turnlens.cluster(chats).report
+    assert {report.texts[row] for row in np.flatnonzero(report.messages["request"])} == set(openings)
 
 
 @pytest.mark.parametrize(("then", "moves"), [("please change the day of my flight", {0}), ("card 1", set())])

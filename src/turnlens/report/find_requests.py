@@ -1,8 +1,9 @@
 """The requests of each conversation: its asker's first message that is neither a courtesy nor a detail.
 
-Courtesies and details are told from requests by first grouping all messages of the asker. A later message is a request,
-too, if most of the messages that it is most like are the first of theirs. Requests are then grouped by themselves, so
-the groups are not drawn to the details that one writes most often.
+Courtesies and details are told from requests by first grouping all messages of the asker. Where they leave nothing of a
+conversation, its opening is the request, unless it is a courtesy by its words. A later message is a request, too, if
+most of the messages that it is most like are the first of theirs. Requests are then grouped by themselves, so the
+groups are not drawn to the details that one writes most often.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ def requests_of(
     groups[rows] = split_from_canned(grouping.groups, stock, sample, near)
     says_more = np.fromiter((not is_courtesy(text) for text in said), bool, len(rows))
     left = rows[~np.isin(groups[rows], list(moves_among(groups, corpus, speakers))) & says_more]
-    first = left[np.unique(corpus.conversation[left], return_index=True)[1]]
+    openings = np.intersect1d(_first_of_each(rows, corpus), rows[says_more])
+    openings = openings[~np.isin(corpus.conversation[openings], corpus.conversation[left])]
+    first = np.union1d(_first_of_each(left, corpus), openings)
     if len({corpus.texts[row] for row in first.tolist()}) >= _LEAST:
         is_request[first] = True
         later = np.setdiff1d(left[groups[left] >= 0], first)
@@ -91,9 +94,14 @@ def moves_among(groups: IntArray, corpus: Corpus, speakers: Speakers) -> set[int
             asked.append(id)
     messages = np.flatnonzero(np.isin(groups, asked))
     starts = np.zeros(len(groups), bool)
-    starts[messages[np.unique(corpus.conversation[messages], return_index=True)[1]]] = True
+    starts[_first_of_each(messages, corpus)] = True
     usual = starts[messages].mean() if len(messages) else 0.0
     return moves | {id for id in asked if starts[groups == id].mean() < MOST * usual}
+
+
+def _first_of_each(messages: IntArray, corpus: Corpus) -> IntArray:
+    """The first of some messages in each of their conversations."""
+    return messages[np.unique(corpus.conversation[messages], return_index=True)[1]]
 
 
 def _in_role(corpus: Corpus, lengths: IntArray) -> tuple[BoolArray, BoolArray, IntArray]:
