@@ -113,6 +113,16 @@ CALLS = """call_id,role,text,Agent Name,Customer Type,start
 """
 
 
+def test_suggestions_tell_nothing_about_dates_of_their_own_sample(tmp_path, caplog) -> None:
+    rows = [
+        f"{n % 9},{who},some words of {who} {n},0{n % 9 + 1}/02/2026 09:46" for n in range(27) for who in ("a", "b")
+    ]
+    path = tmp_path / "odd.csv"
+    path.write_text("\n".join(["zzz,From,Body,Opened", *rows]), encoding="utf-8")
+    assert "time=Opened" in run("inspect", path).output
+    assert [record.args[0] for record in caplog.records if "dates such as" in record.getMessage()] == [str(path)]
+
+
 def test_examples_of_an_unknown_layout_are_redacted(tmp_path) -> None:
     path = tmp_path / "odd.csv"
     path.write_text("qqq,zzz\njane@x.org,bob@x.org wrote\nann@x.org,ann@x.org wrote\n", encoding="utf-8")

@@ -98,12 +98,19 @@ def _letters(value: Any) -> str:
     return re.sub(r"<[^>]*>|&\w+;|[\W_]", "", str(value))[:30]
 
 
+class _Sample(Source):
+    """The first records of a file, which decide nothing that a user is told."""
+
+    def warn(self, problem: str) -> None:
+        pass
+
+
 def _tried(columns: Columns, records: Records) -> tuple[dict[str, Any] | None, bool, str]:
     """The first conversation that columns give, whether bad rows must be skipped, and the problem of the columns."""
     chosen = nested(columns) if columns.messages else table_of(columns)
     rows, bad = [], []
     with tempfile.TemporaryDirectory(prefix="turnlens-") as folder:
-        source = Source(Path(folder) / "records.jsonl")
+        source = _Sample(Path(folder) / "records.jsonl")
         lines = (json.dumps(record, default=str) + "\n" for record in records)
         source.path.write_text("".join(lines), encoding="utf-8")
         try:

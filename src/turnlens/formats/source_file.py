@@ -75,6 +75,10 @@ class Source:
         """The path as users know it, for messages."""
         return readable_path(str(self.path))
 
+    def warn(self, problem: str) -> None:
+        """Log that it is read in another way than a user may expect."""
+        warn(self.name, problem)
+
     def place(self, number: int) -> str:
         """Return the place of record ``number``, for messages."""
         return f"{self.name}: row {number}" if self.ending in _WITHOUT_LINES else f"{self.name}:{number}"

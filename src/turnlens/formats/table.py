@@ -32,7 +32,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from turnlens.errors import ConversationError
-from turnlens.formats.bad_input import RECORD, BadRow, parse_record, warn
+from turnlens.formats.bad_input import RECORD, BadRow, parse_record
 from turnlens.formats.column_names import plain_name
 from turnlens.formats.columns import NO_COLUMNS, Columns, check_present, columns_known, find_columns, value_at, without
 from turnlens.formats.format import PAGES, Format, any_records
@@ -116,9 +116,9 @@ def records(source: Source, chosen: Columns = NO_COLUMNS) -> Iterator[tuple[int,
         if columns is None:
             return
         if rounded is not None:
-            warn(source.name, _ROUNDED_IDS.format(columns.conversation, rounded))
+            source.warn(_ROUNDED_IDS.format(columns.conversation, rounded))
         if dates.is_unclear:
-            warn(source.name, f"dates such as {dates.example} are read as month, day, year; write 2024-05-31")
+            source.warn(f"dates such as {dates.example} are read as month, day, year; write 2024-05-31")
         message_labels = frozenset().union(*(_changing(rows) for _, rows in _groups(database)))
         for conversation, rows in _groups(database):
             yield rows[0].number, Group(conversation, columns, dates, message_labels, rows)

@@ -21,7 +21,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
-from turnlens.formats.bad_input import BadRow, warn
+from turnlens.formats.bad_input import BadRow
 from turnlens.formats.format import Format
 from turnlens.formats.source_file import Source
 
@@ -72,7 +72,7 @@ def convert(raw: list[Entry], source: Source) -> dict[str, Any]:
     dates = [(int(entry.stamp["a"]), int(entry.stamp["b"]), int(entry.stamp["c"])) for entry in raw]
     order, is_sure = date_order(dates)
     if not is_sure:
-        warn(source.name, f"the dates could be read as day/month or as month/day; assumed {order}")
+        source.warn(f"the dates could be read as day/month or as month/day; assumed {order}")
     messages = [
         {**_message("\n".join(entry.lines)), "time": _time(entry, date, order)} for entry, date in zip(raw, dates)
     ]
