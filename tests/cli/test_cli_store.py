@@ -87,6 +87,16 @@ def test_customers_whose_ids_are_redacted_stay_apart_and_are_known_again(
     assert "copy it back from a backup" in run("index", more, *into).output
 
 
+@pytest.mark.parametrize("command", ("index", "explore", "cluster"))
+def test_a_redacted_store_takes_no_texts_as_they_are(tiny_encoder_path: Path, tmp_path: Path, command: str) -> None:
+    chats, store = written(tmp_path / "a.jsonl", "write to ann@x.org", id="1"), tmp_path / "a.store"
+    succeed("index", chats, "--store", store, "--redact", "emails", "--model", tiny_encoder_path)
+    out = {"explore": ["--export", tmp_path / "x.html"], "cluster": ["--output", tmp_path / "x.csv"]}.get(command, [])
+    result = run(command, chats, "--store", store, *out)
+    assert result.exit_code == 1 and "was filled with --redact" in " ".join(result.output.split())
+    assert exported(store) == ["write to [email]"]
+
+
 def test_the_key_for_ids_is_put_into_no_other_folder(talks: Path, tmp_path: Path) -> None:
     result = run("index", talks, "--store", tmp_path, "--redact", "emails")
     assert result.exit_code == 1 and not (tmp_path / "ids.key").exists()

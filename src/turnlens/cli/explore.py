@@ -170,7 +170,7 @@ def explored_store(
     label: str | None = None,
 ) -> ConversationStore:
     """Put the data into a store, and return the store that a command shows; one of them must have the label."""
-    from turnlens.store import ConversationStore, id_key
+    from turnlens.store import ConversationStore
     from turnlens.store.state import STATE_FILE
 
     if not data:
@@ -185,7 +185,7 @@ def explored_store(
     is_of_these = store is None  # then it is made from these files, which may have been edited since
     if store is None:
         store = f"{_stem(data[0])}.store"
-    key = id_key(store) if reading.redact else None
+    key = reading.key_for(store)
     conversations = reading.read(data, None if is_url(store) else Path(store), key)
     opened, files = ConversationStore.open(store, encoder=model), reading.files_by_name(data, key)
     _require_label(label, labels_of(conversations), opened)

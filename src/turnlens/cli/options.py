@@ -229,6 +229,24 @@ class Reading:
         except UnknownLayout as unknown:
             return read_conversations(paths, **{**self._with_columns(unknown, paths).arguments, **keyed})
 
+    def key_for(self, store: str | os.PathLike[str]) -> bytes | None:
+        """The key for ids in a store that is to be filled, if personal data is redacted.
+
+        Raises:
+            ValueError: The store was filled with personal data redacted, and these texts would have theirs.
+        """
+        from turnlens.store import id_key
+        from turnlens.store.tables import ID_KEY_FILE
+
+        if self.redact is not None:
+            return id_key(store)
+        if (Path(store) / ID_KEY_FILE).is_file():
+            raise ValueError(
+                f"{store} was filled with --redact, and these conversations would be kept as they are: name --redact "
+                "again, as before, or another store"
+            )
+        return None
+
     def files_by_name(self, paths: list[Path], id_key: bytes | None = None) -> dict[str, str]:
         """The files by the beginning of the ids that their conversations get if they have none."""
         from turnlens.data.conversations import ConversationInput

@@ -55,14 +55,14 @@ def index(
             default what fits.
         language: For a new store: the language of the tokenizer simple, for stems and stop words.
     """
-    from turnlens.store import ConversationStore, id_key
+    from turnlens.store import ConversationStore
     from turnlens.store.open_arguments import folder_of
 
     target = folder_of(store)
     reading.check(data, target)
     _refuse_tables_of_groups(data, reading, store)
     encoder_folder(model)
-    key = id_key(target) if reading.redact else None
+    key = reading.key_for(target)
     conversations, files = reading.read(data, target, key), reading.files_by_name(data, key)
     keep_little_free_memory()
     opened = ConversationStore.open(store, encoder=model, pooling=pooling, tokenizer=tokenizer, language=language)

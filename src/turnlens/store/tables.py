@@ -229,6 +229,9 @@ def _database(folder: Path) -> Any:
     return lancedb.connect(str(folder), session=session, storage_options={"new_table_enable_stable_row_ids": "true"})
 
 
+ID_KEY_FILE = "ids.key"  # of a store whose texts were redacted
+
+
 def id_key(path: str | os.PathLike[str]) -> bytes:
     """The key by which ids that hold personal data become pseudonyms in a store: see `turnlens.data.Redaction`.
 
@@ -239,7 +242,7 @@ def id_key(path: str | os.PathLike[str]) -> bytes:
         ValueError: The key is damaged.
     """
     path = folder_of(path)
-    file = path / "ids.key"
+    file = path / ID_KEY_FILE
     try:
         if file.exists():
             return load_or_create_key(file)
