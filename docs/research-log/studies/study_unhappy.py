@@ -23,7 +23,7 @@ import turnlens
 from quick import add_quick, data_folder, skip
 from turnlens.groups.courtesies import wants_no_more
 from turnlens.report.corpus import CorpusEncoder
-from turnlens.report.unhappiness import _COMPLAINTS, _CONTENTMENT, _reading
+from turnlens.report.unhappiness import _reading, contrast
 from turnlens.store.open_arguments import store_encoder
 
 SOURCES = ("sgd", "mwoz", "redial", "ccpe")
@@ -115,11 +115,6 @@ def print_row(
         row = f"{auc(scores, turns):.1f}; {called:.0f} of {true:.0f}; {whole:.0f} of {half:.0f}; {of_whole:.1f}"
         cells.append(row)
     print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
-
-
-def contrast(encoder) -> np.ndarray:
-    """The sentences of turnlens as an encoder reads them (dim,)."""
-    return encoder.messages(_COMPLAINTS)["vector"].mean(0) - encoder.messages(_CONTENTMENT)["vector"].mean(0)
 
 
 def main() -> None:

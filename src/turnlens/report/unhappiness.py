@@ -9,6 +9,8 @@ vectors are another's, it reads some of the messages, and a linear guess from th
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
@@ -17,6 +19,9 @@ from turnlens.groups.answer_guess import fit_linear_guess
 from turnlens.groups.courtesies import wants_no_more
 from turnlens.report.corpus import Corpus, means_of
 from turnlens.store.open_arguments import store_encoder
+
+if TYPE_CHECKING:
+    from turnlens.store.store_encoder import StoreEncoder
 
 UNHAPPY = "unhappy"
 # Chosen by study_unhappy.py, which says how well they do on sources that had no say.
@@ -54,17 +59,19 @@ def unhappiness(corpus: Corpus, asks: BoolArray, is_request: BoolArray) -> Float
     return scores
 
 
+def contrast(encoder: StoreEncoder) -> FloatArray:
+    """Return the mean vector of the complaints less that of the contentment, as an encoder reads them (dim,)."""
+    complaints, contentment = (encoder.messages(texts)["vector"].mean(0) for texts in (_COMPLAINTS, _CONTENTMENT))
+    return np.asarray(complaints - contentment)
+
+
 def _reading(corpus: Corpus, rows: IntArray) -> tuple[FloatArray, float]:
     """Return the weights of vectors (dim,) that give the score of messages, and the score of the zero vector."""
-    is_own = corpus.encoder.name == DEFAULT_ENCODER
-    encoder = corpus.encoder.load() if is_own else store_encoder(DEFAULT_ENCODER, "messages")
-    complaint, contentment = (
-        encoder.messages(sentences)["vector"].mean(0) for sentences in (_COMPLAINTS, _CONTENTMENT)
-    )
-    if is_own:
-        return complaint - contentment, 0.0
+    if corpus.encoder.name == DEFAULT_ENCODER:
+        return contrast(corpus.encoder.load()), 0.0
+    encoder = store_encoder(DEFAULT_ENCODER, "messages")
     rows = rows[:: len(rows) // _READ + 1]
-    scores = encoder.messages([corpus.texts[row] for row in rows.tolist()])["vector"] @ (complaint - contentment)
+    scores = encoder.messages([corpus.texts[row] for row in rows.tolist()])["vector"] @ contrast(encoder)
     guess = fit_linear_guess(np.array(corpus.vectors[rows], np.float32), scores[:, None] - scores.mean(), _RIDGE)
     weights = guess.weights[:, 0]
     return weights, float(scores.mean() - guess.mean @ weights)
