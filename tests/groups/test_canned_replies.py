@@ -8,6 +8,7 @@ import turnlens
 from tests.groups.clouds import clouds
 from turnlens.groups.canned_replies import canned_texts, split_from_canned
 from turnlens.groups.neighbours import nearest
+from turnlens.groups.phrases import without_placeholders
 
 
 def test_texts_are_canned_where_they_are_most_messages() -> None:
@@ -19,7 +20,7 @@ def test_texts_are_canned_where_they_are_most_messages() -> None:
     greeted = [
         f"Hi {name}, {text}" for name in ("Ann", "Bo Lee", "Cy") for text in ("I see it.", "have a look: www.a.org")
     ]
-    assert len(set(canned_texts(greeted * 2, np.zeros(12, np.int64)).tolist())) == 2
+    assert len(set(canned_texts(list(map(without_placeholders, greeted * 2)), np.zeros(12, np.int64)).tolist())) == 2
     mostly_free = [*["yes"] * 6, *free, "a", "b"]
     assert (canned_texts(mostly_free, np.zeros(13, np.int64)) < 0).all()
 
@@ -51,3 +52,22 @@ def test_rare_requests_are_split_from_buttons() -> None:
     assert len(set(found[cloud == 1].tolist())) == 1 and found[cloud == 1][0] not in found[cloud != 1]
     assert (found[cloud == 0] == groups[cloud == 0]).all() and (found[cloud == 2] == groups[cloud == 2]).all()
     assert (split_from_canned(groups, np.full(len(groups), -1), sample, near) == groups).all()
+
+
+def test_macros_that_call_everybody_by_name_are_one_text_each(tiny_encoder: SentenceTransformer) -> None:
+    names = ("Ann", "Bo Lee", "Cyrus", "Dilek", "Esra", "Fay")
+    rows = [
+        [
+            {"role": "user", "content": f"hello there where is my flight {number}"},
+            {"role": "agent", "content": f"Hi {name}, please send a pizza."},
+            {"role": "user", "content": f"a card {number}"},
+            {"role": "agent", "content": f"You're welcome, {name}! See you."},
+        ]
+        for number, name in enumerate(names * 6)
+    ]
+    found = turnlens.cluster(rows, encoder=tiny_encoder).summary().to_pylist()
+    said = [row["group_name"] for row in found if row["kind"] in ("answer", "along the way") and row["group_name"]]
+    assert len([name for name in said if "pizza" in name.lower()]) == 1, said
+    assert len([name for name in said if "welcome" in name.lower() or "see you" in name.lower()]) == 1, said
+    assert not any(word in said_name for said_name in said for name in names for word in name.split())
+    assert not any(row["group_name"].lower().startswith("hello") for row in found if row["group_name"])

@@ -8,8 +8,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-# What stands in for personal data, in the notation of this and other programs; addresses of pages; handles of accounts
-# (`@name`), and the signatures of those who answer for a company at the end of a line (`^JS`, `*MS`).
+_GREETING_WORDS = (
+    "hi hello hey hiya howdy greetings morning afternoon evening hallo servus bonjour salut hola buenas ciao olá "
+    "你好 您好"
+)
+_DEAR_WORDS = "dear liebe lieber cher chère estimado estimada querido querida caro cara prezado prezada beste"
+GREETINGS = frozenset(_GREETING_WORDS.split())
+CALLED = r"(?:[^\W\d_a-zß-öø-ÿ][^\W\d_]+(?:[.’'-][^\W\d_]+)*|\[\w+\])"
+# A greeting before what is said, and whom it calls: "Hi Ann Lee,", "Hello there", "Sehr geehrte Frau Lee,".
+GREETING = re.compile(
+    rf"\A\s*(?i:(?:good[ \t]+)?(?:{'|'.join(f'{_GREETING_WORDS} {_DEAR_WORDS}'.split())})|sehr geehrter?)\b"
+    rf"(?:((?:[ \t]+{CALLED}){{1,3}})[ \t]*[,!:\n]|[ \t]+(?i:there|all|team|everyone|everybody)\b[,!.]?|[,!])"
+    r"\s*(?=\w)"
+)
+# What stands in for personal data, in the notation of this and other programs; addresses of pages; handles
+# of accounts (`@name`), and the signatures of those who answer for a company at the end of a line (`^JS`, `*MS`).
 PLACEHOLDER = re.compile(
     r"\[[A-Z][A-Z0-9_ -]*\]|\[(?:email|phone|card|iban|url|ip|name)\]|<[A-Z][A-Z0-9_ ]*>|__[a-z]+(?:_[a-z]+)*__"
     r"|\{\{[^{}\n]{1,40}\}\}|\b[Xx]{3,}(?:[-/ ][Xx]{2,})*\b|\*{3,}|(?:https?://|www\.)\S+"

@@ -12,36 +12,30 @@ from collections.abc import Sequence
 import numpy as np
 
 from turnlens._utils.vectors import IntArray
-from turnlens.data.sentences import PLACEHOLDER
-from turnlens.groups.courtesies import GREETINGS
 from turnlens.groups.group_settings import LEAST, MOST
 from turnlens.groups.neighbours import Neighbours
+from turnlens.groups.phrases import GAP
 
 _LEAST_SHARE = 0.001  # of the messages of a role, that have the same canned text
-_NUMBER = re.compile(r"\d+")
-# Such as "Hi Ann Lee," or "Dear customer!", and what begins a text after it.
-_GREETING = re.compile(
-    rf"\s*(?:{'|'.join(sorted(GREETINGS))}|dear)(?:[ \t]+[^\s,!]+){{1,3}}[,!\n]\s*(?=\S)", re.IGNORECASE
-)
+_WORD, _LETTERS = re.compile(r"[^\W_]+"), re.compile(r"[^\W\d_]+")
 
 
 def canned_texts(texts: Sequence[str], part: IntArray, numbers: bool = False) -> IntArray:
     """Return the canned text that each message is, -1 for none (n,).
 
     Args:
-        texts: The messages (n).
+        texts: The messages, as `Corpus.plain` has them (n).
         part: The part of each, such as its role (n,).
         numbers: Texts with other numbers are others.
     """
     canned = np.full(len(texts), -1, np.int64)
-    if not numbers:
-        bare = (PLACEHOLDER.sub(" ", text) for text in texts)
-        texts = [_NUMBER.sub("0", _GREETING.sub("", text, count=1)) for text in bare]
+    word = _WORD if numbers else _LETTERS
+    said = [" ".join(word.findall(text.lower())) or text.replace(GAP, " ").strip() for text in texts]
     for value in np.unique(part):
         rows = np.flatnonzero(part == value)
-        plain = np.asarray([texts[row].strip() for row in rows.tolist()], object)
-        _, place, counts = np.unique(plain, return_inverse=True, return_counts=True)
-        is_canned = (counts >= max(LEAST, _LEAST_SHARE * len(rows)))[place] & (plain != "")
+        own = np.asarray([said[row] for row in rows.tolist()], object)
+        _, place, counts = np.unique(own, return_inverse=True, return_counts=True)
+        is_canned = (counts >= max(LEAST, _LEAST_SHARE * len(rows)))[place] & (own != "")
         if is_canned.sum() >= MOST * len(rows):
             canned[rows] = np.where(is_canned, place + canned.max(initial=-1) + 1, -1)
     return canned

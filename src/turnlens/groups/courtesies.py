@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from turnlens.data.sentences import GREETINGS
 from turnlens.groups.naming import tokens_of
 from turnlens.groups.phrases import without_placeholders
 
-_GREETING_WORDS = (
-    "hi hello hey hiya howdy greetings morning afternoon evening hallo servus bonjour salut hola buenas ciao olá "
-    "你好 您好"
-)
 _THANKING_WORDS = (
     "thank thanks thankyou thx tks ty cheers appreciate appreciated bye goodbye danke dankeschön tschüss merci "
     "gracias adiós grazie arrivederci obrigado obrigada bedankt dank 谢谢 再见"
@@ -29,7 +26,7 @@ _MORE_WORDS = (
     "else more anything further other is it i'm im am done all just right need needed want sonst weiter mehr plus "
     "autre d'autre más otra otro mais altro anders meer"
 )
-GREETINGS, _THANKS = frozenset(_GREETING_WORDS.split()), frozenset(_THANKING_WORDS.split())
+_THANKS = frozenset(_THANKING_WORDS.split())
 _ALL = GREETINGS | _THANKS | frozenset(_FILLING_WORDS.split())
 _DECLINES = frozenset(_DECLINING_WORDS.split())
 _ALL_OF_DECLINING = _ALL | _DECLINES | frozenset(_MORE_WORDS.split())

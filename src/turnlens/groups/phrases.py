@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
-from turnlens.data.sentences import LONGEST_TEXT, PLACEHOLDER
+from turnlens.data.sentences import GREETING, LONGEST_TEXT, PLACEHOLDER
 
 GAP = "\ufffc"  # stands for what was taken out of a sentence
 _CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
@@ -37,8 +37,8 @@ _ALIKE = 0.75  # of the words of two names are the same: they do not tell their 
 
 
 def without_placeholders(text: str) -> str:
-    """The text with `GAP` for each placeholder."""
-    return PLACEHOLDER.sub(GAP, text)
+    """The text without the greeting before it, and with `GAP` for each placeholder."""
+    return PLACEHOLDER.sub(GAP, GREETING.sub("", text))
 
 
 def phrases_of_text(text: str) -> list[str]:

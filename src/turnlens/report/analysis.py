@@ -52,7 +52,7 @@ def analyse(
     # With the messages before it, the same text may mean different things: it is not canned, and needs no answer.
     canned, answers = np.full(len(corpus.texts), -1), None
     if not settings.history:
-        canned = canned_texts(corpus.texts, speakers.part)
+        canned = canned_texts(corpus.plain, speakers.part)
         answers = Answers(corpus.role, corpus.conversation, speakers.asks, corpus.speaks)
     context, guess = _learned(corpus, speakers, settings, answers, models)
     vectors = _projected(corpus, context)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,11 @@ from turnlens._utils.progress import progress_of
 from turnlens._utils.vectors import BoolArray, FloatArray, Vectors
 from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
+from turnlens.data.personal.person_names import called_names, holds_names, names_finder
+from turnlens.data.personal.plain_text import replaced
 from turnlens.encoders.history import add_history
 from turnlens.groups.group_model import Kind
+from turnlens.groups.phrases import GAP, without_placeholders
 from turnlens.report.label_columns import Label, Labels
 from turnlens.store import ConversationStore
 from turnlens.store.annotations import without_sample_labels
@@ -125,6 +129,16 @@ class Corpus(Texts):
         times = np.where(np.isnan(self.time), np.inf, self.time)
         earliest = np.minimum.reduceat(times, self.first) if len(self.first) else times
         return np.where(np.isinf(earliest), np.nan, earliest)
+
+    @cached_property
+    def plain(self) -> Sequence[str]:
+        """The messages without greetings, and with a `GAP` for each placeholder and name of a person (n)."""
+        persons = called_names(self.texts, self.conversation.tolist())
+        for name, label in {**self.message_labels, **self.conversation_labels}.items():
+            persons |= set(label.values) if holds_names(name, label.values) else set()
+        find = names_finder(persons)
+        bare = (without_placeholders(text) for text in self.texts)
+        return [replaced(text, ((start, end, GAP) for start, end in find(text))) for text in bare]
 
     def columns(self, kind: Kind) -> dict[str, np.ndarray]:
         """The columns of messages or of conversations that a report takes over."""

@@ -43,7 +43,7 @@ def requests_of(
     if len(sample) < _LEAST:
         return is_request, None
     groups = np.full(len(is_request), -1, np.int64)
-    stock = canned_texts(said, np.zeros(len(rows), np.int64), numbers=True)
+    stock = canned_texts([corpus.plain[row] for row in rows.tolist()], np.zeros(len(rows), np.int64), numbers=True)
     groups[rows] = split_from_canned(grouping.groups, stock, sample, near)
     says_more = np.fromiter((not is_courtesy(text) for text in said), bool, len(rows))
     left = rows[~np.isin(groups[rows], list(moves_among(groups, corpus, speakers))) & says_more]

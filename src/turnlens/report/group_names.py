@@ -10,20 +10,16 @@ from functools import lru_cache
 import numpy as np
 
 from turnlens._utils.vectors import IntArray
-from turnlens.data.personal.person_names import holds_names, names_finder
-from turnlens.data.personal.plain_text import Finder
 from turnlens.data.sentences import LONGEST_TEXT
 from turnlens.groups.courtesies import courtesy_name
 from turnlens.groups.group_members import TIGHT, Members, tightness
 from turnlens.groups.group_model import GroupModel, Kind
 from turnlens.groups.naming import name_sentences
 from turnlens.groups.phrases import (
-    GAP,
     distinct_names,
     name_phrases,
     phrases_in,
     told_apart,
-    without_placeholders,
 )
 from turnlens.groups.pipeline import Grouping
 from turnlens.report.corpus import Corpus
@@ -50,25 +46,19 @@ def describe_groups(
 ) -> dict[int, Description]:
     """The content of each group, in the sample, by id. Conversations are named by their requests."""
     described: dict[int, Description] = {}
-    find_persons = _persons_finder(corpus)
-
-    def bare(text: str) -> str:
-        text = without_placeholders(text)
-        for start, end in reversed([*find_persons(text)]):
-            text = f"{text[:start]}{GAP}{text[end:]}"
-        return text
-
     counted = lru_cache(1)(phrases_in)  # coarse and fine groups of messages have the same texts
     for ids in levels:
         rows = grouping.sample if kind == "message" else _few_of_each(grouping.sample, ids)
-        whole = (corpus.texts[row] if kind == "message" else _whole(corpus, row, speakers.asker) for row in rows)
-        texts = list(map(bare, whole))
+        texts = [
+            corpus.plain[row] if kind == "message" else _whole(corpus, row, corpus.plain, speakers.asker)
+            for row in rows
+        ]
         messages = rows if kind == "message" else _requests(corpus, speakers, rows)
         values = np.unique(ids[rows][ids[rows] >= 0])
         labels = np.where(ids[rows] >= 0, np.searchsorted(values, ids[rows]), -1)
         vectors = np.array(corpus.vectors[messages], np.float32)
         nameless = np.asarray([not grouping.model.groups[id].name for id in values.tolist()], bool)
-        named_by = texts if kind == "message" else [bare(corpus.texts[row]) for row in messages]
+        named_by = texts if kind == "message" else [corpus.plain[row] for row in messages]
         parts = _parts_of(labels, speakers.part[rows] if kind == "message" else np.zeros(len(rows), np.int64))
         phrases = name_phrases(texts, labels, parts, vectors=vectors, counted=counted)
         is_topic = (parts == speakers.requests) | (kind == "conversation")
@@ -80,13 +70,6 @@ def describe_groups(
         for id, own, name in zip(values.tolist(), phrases, names):
             described[id] = Description(tuple(own), name)
     return described
-
-
-def _persons_finder(corpus: Corpus) -> Finder:
-    """Return a finder of the names of persons that labels such as ``agent`` list."""
-    labels = {**corpus.message_labels, **corpus.conversation_labels}
-    persons = {value for name, label in labels.items() if holds_names(name, label.values) for value in label.values}
-    return names_finder(persons) if persons else lambda text: ()
 
 
 def _parts_of(labels: IntArray, part: IntArray) -> IntArray:
@@ -116,11 +99,11 @@ def _few_of_each(sample: IntArray, ids: IntArray) -> IntArray:
     return sample[np.sort(order[place < _NAMED_BY])]
 
 
-def _whole(corpus: Corpus, row: int, role: str | None = None) -> str:
-    """Return all messages of a conversation, or those of a role, as one text."""
+def _whole(corpus: Corpus, row: int, texts: Sequence[str], role: str | None = None) -> str:
+    """Return all messages of a conversation, or those of a role, as one text; ``texts`` are those of all messages."""
     turns = range(int(corpus.first[row]), int(corpus.first[row] + corpus.turns[row]))
-    texts = (corpus.texts[turn] for turn in turns if role in (None, corpus.roles[corpus.role[turn]]))
-    return "\n".join(texts)[:LONGEST_TEXT]
+    own = (texts[turn] for turn in turns if role in (None, corpus.roles[corpus.role[turn]]))
+    return "\n".join(own)[:LONGEST_TEXT]
 
 
 def name_groups(
@@ -164,4 +147,4 @@ def _candidates(name: str, phrases: Sequence[str]) -> list[str]:
 
 
 def _examples(corpus: Corpus, kind: Kind, members: Members) -> list[str]:
-    return [corpus.texts[row] if kind == "message" else _whole(corpus, row) for row in members.central]
+    return [corpus.texts[row] if kind == "message" else _whole(corpus, row, corpus.texts) for row in members.central]

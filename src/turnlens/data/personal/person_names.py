@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from turnlens._utils.registries import require
 from turnlens.data.personal.plain_text import LETTER, Finder, PlainText, Span
+from turnlens.data.sentences import CALLED, GREETING
 from turnlens.formats.column_names import plain_name
 
 
@@ -22,7 +24,8 @@ def names_finder(names: Iterable[str]) -> Finder:
     Args:
         names: The names. Chinese and Japanese ones, in whose texts words are not spaced, are found anywhere.
     """
-    pattern = re.compile(_alternatives(_trie(names)), re.IGNORECASE)
+    root = _trie(names)
+    pattern = re.compile(_alternatives(root) if root else "(?!)", re.IGNORECASE)
 
     def find(text: str) -> Iterator[Span]:
         return (match.span() for match in pattern.finditer(text))
@@ -57,6 +60,41 @@ def _branches(node: _Trie) -> str:
         return ""
     joined = f"(?:{'|'.join(inner)})"
     return f"{joined}?" if _END in node else joined
+
+
+_THANKED = re.compile(
+    rf"\b(?i:thank you|thanks|thx|cheers|danke|merci|gracias|grazie|obrigad[oa])(?:[ \t]+[^\W\d_A-Z]+){{0,3}},?[ \t]+"
+    rf"({CALLED})[ \t]*(?=[.!,\n]|\Z)"
+)
+_SIGNED = re.compile(rf",[ \t]*\n\s*({CALLED}(?:[ \t]+{CALLED}){{0,2}})\s*\Z")
+_CALLED = re.compile(CALLED)
+_CALLS = 1 / 4  # of the conversations that have a name, at least, call somebody by it
+
+
+def called_names(texts: Sequence[str], conversations: Sequence[Hashable]) -> set[str]:
+    """The names, in lower case, by which people are greeted and thanked, and sign.
+
+    Args:
+        texts: The messages (n).
+        conversations: The conversation of each (n).
+
+    Examples:
+        >>> texts = ["Hi Ann, hello", "Thanks so much Bo!", "Dear Apple, help", *["Is Apple down?"] * 4]
+        >>> sorted(called_names(texts, range(7)))
+        ['ann', 'bo']
+    """
+    called: set[tuple[Hashable, str]] = set()
+    for text, conversation in zip(texts, conversations):
+        matches = (match for pattern in (GREETING, _THANKED, _SIGNED) for match in pattern.finditer(text))
+        called |= {(conversation, word.lower()) for match in matches for word in _CALLED.findall(match[1] or "")}
+    find = names_finder({name for _, name in called})
+    having = {
+        (conversation, text[start:end].lower())
+        for text, conversation in zip(texts, conversations)
+        for start, end in find(text)
+    }
+    calls, times = (Counter(name for _, name in pairs) for pairs in (called, having))
+    return {name for name in calls if calls[name] >= _CALLS * times[name]}
 
 
 _PERSON = "PERSON"
