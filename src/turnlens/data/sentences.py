@@ -14,7 +14,8 @@ _GREETING_WORDS = (
 )
 _DEAR_WORDS = "dear liebe lieber cher chère estimado estimada querido querida caro cara prezado prezada beste"
 GREETINGS = frozenset(_GREETING_WORDS.split())
-CALLED = r"(?:[^\W\d_a-zß-öø-ÿ][^\W\d_]+(?:[.’'-][^\W\d_]+)*|\[\w+\])"
+GAP = "\ufffc"  # stands for what was taken out of a text
+CALLED = rf"(?:{GAP}|[^\W\d_a-zß-öø-ÿ][^\W\d_]+(?:[.’'-][^\W\d_]+)*|\[\w+\])"
 # A greeting before what is said, and whom it calls: "Hi Ann Lee,", "Hello there", "Sehr geehrte Frau Lee,".
 GREETING = re.compile(
     rf"\A\s*(?i:(?:good[ \t]+)?(?:{'|'.join(f'{_GREETING_WORDS} {_DEAR_WORDS}'.split())})|sehr geehrter?)\b"

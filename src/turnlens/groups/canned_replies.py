@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from turnlens._utils.vectors import IntArray
+from turnlens.data.sentences import GAP, GREETING
 from turnlens.groups.group_settings import LEAST, MOST
 from turnlens.groups.neighbours import Neighbours
-from turnlens.groups.phrases import GAP
 
 _LEAST_SHARE = 0.001  # of the messages of a role, that have the same canned text
 _WORD, _LETTERS = re.compile(r"[^\W_]+"), re.compile(r"[^\W\d_]+")
@@ -30,7 +30,8 @@ def canned_texts(texts: Sequence[str], part: IntArray, numbers: bool = False) ->
     """
     canned = np.full(len(texts), -1, np.int64)
     word = _WORD if numbers else _LETTERS
-    said = [" ".join(word.findall(text.lower())) or text.replace(GAP, " ").strip() for text in texts]
+    bare = (GREETING.sub("", text) for text in texts)
+    said = [" ".join(word.findall(text.lower())) or text.replace(GAP, " ").strip() for text in bare]
     for value in np.unique(part):
         rows = np.flatnonzero(part == value)
         own = np.asarray([said[row] for row in rows.tolist()], object)

@@ -35,7 +35,7 @@ _ALL_OF_DECLINING = _ALL | _DECLINES | frozenset(_MORE_WORDS.split())
 def is_courtesy(text: str) -> bool:
     """Return true if a text is nothing but greetings, thanks and goodbyes.
 
-    >>> [is_courtesy(text) for text in ("Hi there!", "Thanks a lot ^JS", "Thanks, but where is my parcel?")]
+    >>> [is_courtesy(text) for text in ("Hello, good day", "Thanks a lot ^JS", "Thanks, but where is my parcel?")]
     [True, True, False]
     """
     words = _words_of(text)

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
-from turnlens.data.sentences import LONGEST_TEXT
-from turnlens.groups.phrases import GAP, IS_CJK, LEAST_TEXTS, TOKEN
+from turnlens.data.sentences import GAP, LONGEST_TEXT
+from turnlens.groups.phrases import IS_CJK, LEAST_TEXTS, TOKEN
 
 _WIDEST = 60  # Latin letters; a longer name is taken only if no clause is shorter
 _CJK_WIDTH = 2

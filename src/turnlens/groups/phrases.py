@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
-from turnlens.data.sentences import GREETING, LONGEST_TEXT, PLACEHOLDER
+from turnlens.data.sentences import GAP, LONGEST_TEXT, PLACEHOLDER
 
-GAP = "\ufffc"  # stands for what was taken out of a sentence
 _CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 TOKEN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:['’-][^\W_{_CJK}]+)*")
 _BREAK = re.compile(r"[^\w\s'’-]+|\n|\s-+\s")  # a phrase never crosses one of these
@@ -37,8 +36,8 @@ _ALIKE = 0.75  # of the words of two names are the same: they do not tell their 
 
 
 def without_placeholders(text: str) -> str:
-    """The text without the greeting before it, and with `GAP` for each placeholder."""
-    return PLACEHOLDER.sub(GAP, GREETING.sub("", text))
+    """The text with `GAP` for each placeholder."""
+    return PLACEHOLDER.sub(GAP, text)
 
 
 def phrases_of_text(text: str) -> list[str]:

@@ -21,9 +21,10 @@ from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
 from turnlens.data.personal.person_names import called_names, holds_names, names_finder
 from turnlens.data.personal.plain_text import replaced
+from turnlens.data.sentences import GAP
 from turnlens.encoders.history import add_history
 from turnlens.groups.group_model import Kind
-from turnlens.groups.phrases import GAP, without_placeholders
+from turnlens.groups.phrases import without_placeholders
 from turnlens.report.label_columns import Label, Labels
 from turnlens.store import ConversationStore
 from turnlens.store.annotations import without_sample_labels
@@ -132,7 +133,7 @@ class Corpus(Texts):
 
     @cached_property
     def plain(self) -> Sequence[str]:
-        """The messages without greetings, and with a `GAP` for each placeholder and name of a person (n)."""
+        """The messages with a `GAP` for each placeholder and name of a person (n)."""
         persons = called_names(self.texts, self.conversation.tolist())
         for name, label in {**self.message_labels, **self.conversation_labels}.items():
             persons |= set(label.values) if holds_names(name, label.values) else set()

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from turnlens._utils.vectors import IntArray
-from turnlens.data.sentences import LONGEST_TEXT
+from turnlens.data.sentences import GREETING, LONGEST_TEXT
 from turnlens.groups.courtesies import courtesy_name
 from turnlens.groups.group_members import TIGHT, Members, tightness
 from turnlens.groups.group_model import GroupModel, Kind
@@ -49,16 +49,17 @@ def describe_groups(
     counted = lru_cache(1)(phrases_in)  # coarse and fine groups of messages have the same texts
     for ids in levels:
         rows = grouping.sample if kind == "message" else _few_of_each(grouping.sample, ids)
-        texts = [
+        said = [
             corpus.plain[row] if kind == "message" else _whole(corpus, row, corpus.plain, speakers.asker)
             for row in rows
         ]
+        texts = [GREETING.sub("", text) for text in said]
         messages = rows if kind == "message" else _requests(corpus, speakers, rows)
         values = np.unique(ids[rows][ids[rows] >= 0])
         labels = np.where(ids[rows] >= 0, np.searchsorted(values, ids[rows]), -1)
         vectors = np.array(corpus.vectors[messages], np.float32)
         nameless = np.asarray([not grouping.model.groups[id].name for id in values.tolist()], bool)
-        named_by = texts if kind == "message" else [corpus.plain[row] for row in messages]
+        named_by = texts if kind == "message" else [GREETING.sub("", corpus.plain[row]) for row in messages]
         parts = _parts_of(labels, speakers.part[rows] if kind == "message" else np.zeros(len(rows), np.int64))
         phrases = name_phrases(texts, labels, parts, vectors=vectors, counted=counted)
         is_topic = (parts == speakers.requests) | (kind == "conversation")
@@ -66,7 +67,7 @@ def describe_groups(
         loose &= np.asarray(list(map(bool, phrases)), bool)
         names = name_sentences(named_by, vectors, labels, nameless & ~loose)  # the others keep their names
         for group in np.flatnonzero(nameless).tolist():
-            names[group] = courtesy_name([texts[row] for row in np.flatnonzero(labels == group)]) or names[group]
+            names[group] = courtesy_name([said[row] for row in np.flatnonzero(labels == group)]) or names[group]
         for id, own, name in zip(values.tolist(), phrases, names):
             described[id] = Description(tuple(own), name)
     return described
