@@ -22,8 +22,8 @@ GREETING = re.compile(
     rf"(?:((?:[ \t]+{CALLED}){{1,3}})[ \t]*[,!:\n]|[ \t]+(?i:there|all|team|everyone|everybody)\b[,!.]?|[,!])"
     r"\s*(?=\w)"
 )
-# What stands in for personal data, in the notation of this and other programs; addresses of pages; handles
-# of accounts (`@name`), and the signatures of those who answer for a company at the end of a line (`^JS`, `*MS`).
+# What stands in for personal data, in the notation of this and other programs; addresses of pages; handles of accounts
+# (`@name`), and the signatures of those who answer for a company at the end of a line (`^JS`, `*MS`).
 PLACEHOLDER = re.compile(
     r"\[[A-Z][A-Z0-9_ -]*\]|\[(?:email|phone|card|iban|url|ip|name)\]|<[A-Z][A-Z0-9_ ]*>|__[a-z]+(?:_[a-z]+)*__"
     r"|\{\{[^{}\n]{1,40}\}\}|\b[Xx]{3,}(?:[-/ ][Xx]{2,})*\b|\*{3,}|(?:https?://|www\.)\S+"
@@ -31,7 +31,7 @@ PLACEHOLDER = re.compile(
 )
 LONGEST_TEXT = 4000  # characters that are read
 _SENTENCE = re.compile(r"[^\n]+?(?:[.!?…。！？]+(?=\s|$)|\s[-–—|]+(?=\s)|(?=\n)|$)|\n")
-_LETTERS = re.compile(r"[^\W\d_]+")
+LETTERS = re.compile(r"[^\W\d_]+")
 _QUOTE = re.compile(r"(?:^[^\n]*:[ \t]*\n)?(?:^[ \t]*>[^\n]*(?:\n|$))+|^--[ \t]*\n[\s\S]*", re.MULTILINE)
 Piece = tuple[int, int, str]  # start and end of a sentence, and its letters, by which it is compared
 
@@ -57,5 +57,5 @@ def pieces_of(text: str, quoted: Sequence[tuple[int, int]]) -> list[Piece]:
     for match in _SENTENCE.finditer(PLACEHOLDER.sub(lambda stood: " " * len(stood[0]), text[:LONGEST_TEXT])):
         start, end = match.span()
         is_quoted = any(first <= start < last for first, last in quoted)
-        pieces.append((start, end, "" if is_quoted else " ".join(_LETTERS.findall(match[0].lower()))))
+        pieces.append((start, end, "" if is_quoted else " ".join(LETTERS.findall(match[0].lower()))))
     return pieces

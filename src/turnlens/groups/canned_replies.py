@@ -12,12 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from turnlens._utils.vectors import IntArray
-from turnlens.data.sentences import GAP, GREETING
+from turnlens.data.sentences import GAP, GREETING, LETTERS
 from turnlens.groups.group_settings import LEAST, MOST
 from turnlens.groups.neighbours import Neighbours
 
 _LEAST_SHARE = 0.001  # of the messages of a role, that have the same canned text
-_WORD, _LETTERS = re.compile(r"[^\W_]+"), re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"[^\W_]+")
 
 
 def canned_texts(texts: Sequence[str], part: IntArray, numbers: bool = False) -> IntArray:
@@ -29,7 +29,7 @@ def canned_texts(texts: Sequence[str], part: IntArray, numbers: bool = False) ->
         numbers: Texts with other numbers are others.
     """
     canned = np.full(len(texts), -1, np.int64)
-    word = _WORD if numbers else _LETTERS
+    word = _WORD if numbers else LETTERS
     bare = (GREETING.sub("", text) for text in texts)
     said = [" ".join(word.findall(text.lower())) or text.replace(GAP, " ").strip() for text in bare]
     for value in np.unique(part):

@@ -66,13 +66,12 @@ _THANKED = re.compile(
     rf"\b(?i:thank you|thanks|thx|cheers|danke|merci|gracias|grazie|obrigad[oa])(?:[ \t]+[^\W\d_A-Z]+){{0,3}},?[ \t]+"
     rf"({CALLED})[ \t]*(?=[.!,\n]|\Z)"
 )
-_SIGNED = re.compile(rf",[ \t]*\n\s*({CALLED}(?:[ \t]+{CALLED}){{0,2}})\s*\Z")
 _CALLED = re.compile(CALLED)
 _CALLS = 1 / 4  # of the conversations that have a name, at least, call somebody by it
 
 
 def called_names(texts: Sequence[str], conversations: Sequence[Hashable]) -> set[str]:
-    """The names, in lower case, by which people are greeted and thanked, and sign.
+    """The names, in lower case, by which people are greeted and thanked.
 
     Args:
         texts: The messages (n).
@@ -85,7 +84,7 @@ def called_names(texts: Sequence[str], conversations: Sequence[Hashable]) -> set
     """
     called: set[tuple[Hashable, str]] = set()
     for text, conversation in zip(texts, conversations):
-        matches = (match for pattern in (GREETING, _THANKED, _SIGNED) for match in pattern.finditer(text))
+        matches = (match for pattern in (GREETING, _THANKED) for match in pattern.finditer(text))
         called |= {(conversation, word.lower()) for match in matches for word in _CALLED.findall(match[1] or "")}
     find = names_finder({name for _, name in called})
     having = {
