@@ -10,6 +10,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import turnlens
+from turnlens.report import group_edits as edits
+
 from .command_line import fail, run, succeed
 
 SUBJECTS = ("card", "flight", "pizza")
@@ -61,6 +64,19 @@ def test_requests_are_a_table_with_the_ids_that_tags_need(store: Path, tmp_path:
         rows = list(csv.DictReader(file))
     assert {(row["id"], row["trace"]) for row in rows} == {(f"talk-{n}", f"trace-{n}") for n in range(90)}
     assert {row["role"] for row in rows} == {"user"} and any(row["group_name"] for row in rows)
+
+
+def test_tags_and_the_list_count_the_same_conversations_without_a_request(store: Path, tmp_path: Path) -> None:
+    talks = tmp_path / "talks"
+    shutil.copytree(store, talks)
+    listed = turnlens.cluster(talks).summary().to_pylist()
+    group = next(row["group"] for row in listed if row["kind"] == "request")
+    edits.move(talks, "message", group, aside=True)
+    rest = next(row for row in turnlens.cluster(talks).summary().to_pylist() if row["kind"] == "no request")
+    succeed("export", talks, "--output", tmp_path / "tags.csv")
+    tags = pd.read_csv(tmp_path / "tags.csv")
+    assert rest["conversations"] == tags["group"].isna().sum() == tags["group_name"].isna().sum() > 0
+    assert group not in tags["group"].tolist()
 
 
 def test_a_sample_is_no_table(store: Path, tmp_path: Path) -> None:

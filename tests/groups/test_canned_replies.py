@@ -5,9 +5,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 import turnlens
-from tests.groups.clouds import clouds
-from turnlens.groups.canned_replies import canned_texts, split_from_canned
-from turnlens.groups.neighbours import nearest
+from turnlens.groups.canned_replies import canned_texts
 
 
 def test_texts_are_canned_where_they_are_most_messages() -> None:
@@ -40,17 +38,23 @@ def test_few_others_are_in_no_group_of_equal_messages(tiny_encoder: SentenceTran
     assert found.to_pandas()["group"].isna().tolist() == [False] * 38 + [True] * 2
 
 
-def test_rare_requests_are_split_from_buttons() -> None:
-    vectors, _, cloud = clouds(3, 20)
-    pressed = np.concatenate([np.arange(40), np.repeat(np.arange(40, 45), 20)])  # of the last cloud, five texts
-    vectors, cloud = vectors[pressed], cloud[pressed]
-    sample = np.concatenate([np.arange(40), np.arange(40, 140, 20)])
-    near = nearest(vectors, vectors[sample], 3)
-    groups = np.where(cloud == 2, 1, cloud)  # the buttons are in the group of the second cloud
-    found = split_from_canned(groups, np.where(cloud == 2, pressed, -1), sample, near)
-    assert len(set(found[cloud == 1].tolist())) == 1 and found[cloud == 1][0] not in found[cloud != 1]
-    assert (found[cloud == 0] == groups[cloud == 0]).all() and (found[cloud == 2] == groups[cloud == 2]).all()
-    assert (split_from_canned(groups, np.full(len(groups), -1), sample, near) == groups).all()
+def test_word_for_word_complaints_are_no_requests_of_a_bot(tiny_encoder: SentenceTransformer) -> None:
+    things, states = (
+        ("card", "ticket", "bag", "order", "line", "phone"),
+        ("lost", "late", "old", "new", "broken", "gone"),
+    )
+    openings = [f"my {thing} is {state}" for thing in things for state in states]
+    rows = [
+        [
+            {"role": "user", "content": opening},
+            {"role": "assistant", "content": f"this is what I can do for you {number}"},
+            {"role": "user", "content": ("my bill is lost", "my seat is wrong")[number % 2]},
+        ][: 3 if number % 3 else 2]
+        for number, opening in enumerate(openings * 6)
+    ]
+    report = turnlens.cluster(rows, encoder=tiny_encoder).report
+    said = np.asarray([row["content"] for messages in rows for row in messages])
+    assert set(said[report.messages["request"]]) == set(openings)
 
 
 def test_macros_that_call_everybody_by_name_are_one_text_each(tiny_encoder: SentenceTransformer) -> None:

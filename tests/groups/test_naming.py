@@ -57,6 +57,24 @@ def test_common_phrases_of_a_part_describe_no_group() -> None:
     assert by_part[0] and not any(word in ("my", "flight") for phrase in by_part[0] for word in phrase.split()[::2])
 
 
+def test_answers_with_the_same_words_hide_no_phrase_of_a_request() -> None:
+    requests = [
+        text
+        for verb, part in (("freeze", "knee"), ("cancel", "trip"))
+        for text in [f"will you {verb}"] * 3 + [f"do {verb}"] * 3 + [f"my {part}"] * 4 + [f"she {part}s", "it"]
+    ]
+    answers = ["to freeze takes a day", "freeze now", "freeze", "to cancel takes a day", "cancel now", "cancel"] * 12
+    labels, parts = np.repeat([0, 1, 2], [12, 12, 72]), np.asarray([0, 0, 1])
+    assert [own[0] for own in name_phrases([*requests, *answers], labels, parts)[:2]] == ["freeze", "cancel"]
+    assert name_phrases([*requests, *answers], labels, parts)[2]  # a group alone in its part is told from all others
+
+
+def test_phrases_are_of_several_wordings() -> None:
+    texts = ["my knee will have surgery today"] * 5 + ["pause me"] * 4 + ["hold on"] * 3 + ["other things"] * 30
+    phrases = name_phrases(texts, np.repeat([0, 1], [12, 30]))[0]
+    assert phrases[1:3] == ["pause me", "hold on"]
+
+
 def test_phrases_rank_by_likeness_of_other_texts() -> None:
     bags = ["bag, minutes", "minutes: bag", "bag? minutes!"]
     texts = bags * 3 + ["seat", "a seat", "my seat"] * 3 + ["bill", "a bill", "my bill"] * 3 + ["card"] * 9

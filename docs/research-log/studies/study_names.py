@@ -3,14 +3,17 @@
 Groups are fitted to one half of each set's texts, with the default encoder, and named. Another encoder judges: *groups*
 is the share of groups whose name lies nearest to their own middle of all, *messages* the share of the other half's
 messages that lie nearest to the name of the group that their neighbours vote for, *by group* its mean over groups. The
-sets are those of study_groups.py, at most 1,500 texts each, assistant's messages of SGD, and the users' of CrossWOZ.
+sets are those of study_groups.py, at most 1,500 texts each, assistant's messages of SGD, and the users' of CrossWOZ. Of
+conversations with both sides, three keywords of each second message of a group are judged on its others, against
+the other groups of its part.
 
-Run: python docs/research-log/studies/study_names.py [--judge FOLDER]
+Run: python docs/research-log/studies/study_names.py [--judge FOLDER] [FILE…]
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -29,6 +32,7 @@ from turnlens.groups.neighbours import nearest, outlier_cosine, vote
 from turnlens.groups.phrases import name_phrases
 
 MOST = 1500
+COLUMNS = "conversation=Ticket ID,speaker=Author Type,text=Comment,time=Created At"  # of helpdesk_export.py
 
 
 @dataclass(frozen=True)
@@ -79,9 +83,36 @@ def judged(names: Sequence[str], fitted: Half, other: Half, judge: turnlens.Conv
     return [100 * float(each) for each in (own.mean(), right.mean(), np.mean(by_group))]
 
 
+def by_part(file: str, judge: turnlens.ConversationEncoder) -> list[float]:
+    """The share of messages for which the judge is right, within each part of at least four groups."""
+    rows = list(turnlens.read_conversations(file, columns=COLUMNS if file.endswith(".csv") else None))
+    random.Random(1).shuffle(rows)
+    report = turnlens.cluster(rows[:900]).report
+    chosen = np.flatnonzero(report.messages["group"] >= 0)
+    texts = [report.texts[row] for row in chosen.tolist()]
+    ids, groups = np.unique(report.messages["group"][chosen], return_inverse=True)
+    parts = np.asarray([report.speakers.part[chosen[groups == group][0]] for group in range(len(ids))])
+    vectors = unit_vectors(encode_messages(turnlens.load_encoder(), texts))
+    named_by = np.where(np.arange(len(texts)) % 2 == 0, groups, -1)
+    phrases = name_phrases(texts, named_by, parts, vectors=vectors)
+    names, said = (
+        unit_vectors(encode_messages(judge, each)) for each in ([", ".join(own[:3]) or "." for own in phrases], texts)
+    )
+    figures = []
+    for part in np.unique(parts).tolist():
+        among = np.flatnonzero(parts == part)
+        judged_on = (named_by < 0) & np.isin(groups, among)
+        right = among[(said[judged_on] @ names[among].T).argmax(1)] == groups[judged_on]
+        if len(among) >= 4:
+            own = groups[judged_on]
+            figures.append(100 * float(np.mean([right[own == group].mean() for group in np.unique(own)])))
+    return figures
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--judge", default=BASE_ENCODER, help="folder of the encoder that judges")
+    parser.add_argument("files", nargs="*", help="conversations with both sides; tables with the columns of COLUMNS")
     add_quick(parser)
     arguments = parser.parse_args()
     encoder, judge = turnlens.load_encoder(), turnlens.load_encoder(arguments.judge)
@@ -96,6 +127,9 @@ def main() -> None:
     for way, named in WAYS.items():
         results = [judged(named(fitted), fitted, other, judge) for fitted, other in cases.values()]
         print(f"| {way} | " + " | ".join(f"{mean:.1f}" for mean in np.mean(results, axis=0)) + " |", flush=True)
+    parts = [each for file in arguments.files for each in by_part(file, judge)]
+    if parts:
+        print(f"\n{len(parts)} parts of conversations with both sides, three keywords: {np.mean(parts):.1f}")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ import numpy as np
 from turnlens._utils.vectors import IntArray
 from turnlens.data.sentences import GAP, GREETING, LETTERS
 from turnlens.groups.group_settings import LEAST, MOST
-from turnlens.groups.neighbours import Neighbours
 
 _LEAST_SHARE = 0.001  # of the messages of a role, that have the same canned text
 _WORD = re.compile(r"[^\W_]+")
@@ -40,21 +39,3 @@ def canned_texts(texts: Sequence[str], part: IntArray, numbers: bool = False) ->
         if is_canned.sum() >= MOST * len(rows):
             canned[rows] = np.where(is_canned, place + canned.max(initial=-1) + 1, -1)
     return canned
-
-
-def split_from_canned(groups: IntArray, canned: IntArray, sample: IntArray, near: Neighbours) -> IntArray:
-    """Split messages that are like no canned text from the group of those that are (n,).
-
-    The buttons of a bot may be most of what a role writes. These are few texts, which share a group with a request
-    that is rare, and are most of its messages.
-
-    Args:
-        groups: The group of each message, -1 for none (n,).
-        canned: The canned text of each, -1 for none (n,).
-        sample: The messages that groups were fitted to (s,).
-        near: The neighbours of each message among them.
-    """
-    is_canned = canned >= 0
-    like_none = ~is_canned & ~is_canned[sample][near.rows].any(1)
-    apart = like_none & (groups >= 0) & np.isin(groups, groups[is_canned])
-    return np.where(apart, groups + groups.max(initial=-1) + 1, groups)

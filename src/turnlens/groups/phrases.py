@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -32,6 +32,8 @@ _AS_ITS_OWN = 2  # texts of other groups that a phrase counts as having, as much
 _LEAST_ALIKE = 0.05  # texts of a group are with it, by cosine, so that one that is like all others divides by something
 _SAME = 0.6  # if this share of the texts with a phrase also has a longer phrase around it, the longer one is better
 _PHRASES = 8  # the most of a group
+_SAID_BEFORE = 0.5  # what a text counts for a phrase, for each phrase that it has before
+_EQUAL = 1e-6  # scores that differ by less are equal on any processor
 _ALIKE = 0.75  # of the words of two names are the same: they do not tell their groups apart
 
 
@@ -86,8 +88,7 @@ def name_phrases(
     Args:
         texts: The texts.
         labels: The group of each text, from 0 on, -1 for none (n,).
-        parts: The part of each group, in which stop words are what most groups have in common (groups,); by default,
-            all are in one.
+        parts: The part of each group, whose other groups it is told apart from (groups,); by default, all are in one.
         vectors: The vectors of the texts, of length 1 (n, dim); without them, only words are counted.
         counted: Counts phrases, such as a cached `phrases_in` where the same texts have several groupings.
     """
@@ -104,30 +105,42 @@ def name_phrases(
     )
     sizes = np.maximum(np.asarray(members.sum(1)).ravel(), 1)
     counts = (members @ present).tocsr()  # (groups, phrases): how many texts of the group have the phrase
-    total = np.asarray(counts.sum(0)).ravel()
     common = counts.multiply(1 / sizes[:, None]) >= _COMMON
-    parts = np.zeros(groups, np.int64) if parts is None else parts
-    distinctive_in = {part: _distinctive(common[parts == part], phrases) for part in np.unique(parts).tolist()}
-    centred = None if vectors is None else _without_means(vectors[kept], parts[labels[kept]])
-    best = []
-    for group in range(groups):
-        distinctive = distinctive_in[int(parts[group])]
-        own = counts[group]
-        share = own.data / sizes[group]
-        others = total[own.indices] - own.data
-        elsewhere = (others + 0.5) / (len(kept) - sizes[group] + 1)
-        tells = distinctive[own.indices] & (share >= _TIMES * elsewhere)
-        words = np.where(tells, share * np.log(share / elsewhere), -1)
-        scores = words
-        if centred is not None:
-            scores = words * _alike(present, centred, labels[kept] == group, own.indices, others)
-        shared = own.data >= min(LEAST_TEXTS, sizes[group])
-        enough = shared & (scores > 0) & (share >= _COMMON)
-        if not enough.any():
-            scores, enough = words, shared & (words > 0)
-        candidates = {phrases[own.indices[at]]: (share[at], scores[at]) for at in np.flatnonzero(enough)}
-        best.append(_best(candidates))
+    best: list[list[str]] = [[] for _ in range(groups)]
+    for named, among in _contrasts(np.zeros(groups, np.int64) if parts is None else parts):
+        distinctive = _distinctive(common[among], phrases)
+        total = np.asarray(counts[among].sum(0)).ravel()
+        rows = np.flatnonzero(among[labels[kept]])
+        having = present[rows]
+        centred = None if vectors is None else unit_vectors(vectors[kept[rows]] - vectors[kept[rows]].mean(0))
+        for group in named:
+            own = counts[group]
+            member = labels[kept[rows]] == group
+            share = own.data / sizes[group]
+            others = total[own.indices] - own.data
+            elsewhere = (others + 0.5) / (sizes[among].sum() - sizes[group] + 1)
+            tells = distinctive[own.indices] & (share >= _TIMES * elsewhere)
+            words = np.where(tells, share * np.log(share / elsewhere), -1)
+            scores = words
+            if centred is not None:
+                scores = words * _alike(having, centred, member, own.indices, others)
+            shared = own.data >= min(LEAST_TEXTS, sizes[group])
+            enough = shared & (scores > 0) & (share >= _COMMON)
+            if not enough.any():
+                scores, enough = words, shared & (words > 0)
+            candidates = own.indices[enough]
+            best[group] = _best([phrases[at] for at in candidates], scores[enough], having[member][:, candidates])
     return best
+
+
+def _contrasts(parts: IntArray) -> Iterator[tuple[list[int], BoolArray]]:
+    """The groups of each part, and those they are told apart from (groups,): its own, or all if it has only one.
+
+    Answers repeat the words of their requests, so that neither says what is special about the other.
+    """
+    for part in np.unique(parts).tolist():
+        own = parts == part
+        yield np.flatnonzero(own).tolist(), own if own.sum() > 1 else np.ones(len(parts), bool)
 
 
 def _distinctive(common: Any, phrases: Sequence[str]) -> BoolArray:
@@ -135,14 +148,6 @@ def _distinctive(common: Any, phrases: Sequence[str]) -> BoolArray:
     times = np.asarray(common.sum(0)).ravel()
     pale = {phrases[place] for place in np.flatnonzero(times > max(1, common.shape[0] / 2)).tolist()}
     return np.asarray([not pale & {phrase.split()[0], phrase.split()[-1]} for phrase in phrases])
-
-
-def _without_means(vectors: FloatArray, parts: IntArray) -> FloatArray:
-    """Vectors less the mean of those in the same part, of length 1 (n, dim)."""
-    centred = vectors.copy()
-    for part in np.unique(parts):
-        centred[parts == part] -= vectors[parts == part].mean(0)
-    return unit_vectors(centred)
 
 
 def _alike(present: Any, vectors: FloatArray, member: BoolArray, phrases: IntArray, others: FloatArray) -> FloatArray:
@@ -157,20 +162,25 @@ def _alike(present: Any, vectors: FloatArray, member: BoolArray, phrases: IntArr
     return np.maximum((outside + _AS_ITS_OWN) / (others + _AS_ITS_OWN), 0)
 
 
-def _best(candidates: Mapping[str, tuple[float, float]]) -> list[str]:
-    """The phrases with the highest score, of those with their share of texts and their score.
+def _best(candidates: Sequence[str], scores: FloatArray, present: Any) -> list[str]:
+    """The phrases with the highest scores; each counts half in a text for each phrase that the text has before it.
 
-    No phrase is part of another one that occurs in most of the same texts.
+    So several wordings of a group are named in place of one in three parts. A phrase that mostly occurs within a longer
+    one gives way to it. ``present`` has the candidates of each text of the group (texts, candidates).
     """
+    counts = np.asarray(present.sum(0)).ravel()
+    weights = np.ones(present.shape[0], np.float32)
     chosen: list[str] = []
-    for phrase in sorted(candidates, key=lambda candidate: (-candidates[candidate][1], candidate)):
-        share = _SAME * candidates[phrase][0]
-        longer = [other for other in candidates if phrase in other and candidates[other][0] >= share]
-        best = max(longer, key=lambda other: (len(other), other))
-        if not any(_overlap(best, other) for other in chosen):
-            chosen.append(best)
-        if len(chosen) == _PHRASES:
-            break
+    while len(chosen) < _PHRASES and (scores > 0).any():
+        gains = scores * (present.T @ weights) / counts
+        first = min(np.flatnonzero(gains >= gains.max() * (1 - _EQUAL)).tolist(), key=candidates.__getitem__)
+        around = [at for at, other in enumerate(candidates) if candidates[first] in other]
+        longer = [at for at in around if counts[at] >= _SAME * counts[first]]
+        best = max(longer, key=lambda at: (len(candidates[at]), candidates[at]))
+        if not any(_overlap(candidates[best], other) for other in chosen):
+            chosen.append(candidates[best])
+            weights[np.unique(present[:, [first, best]].nonzero()[0])] *= _SAID_BEFORE
+        scores = np.where([_overlap(candidates[best], other) for other in candidates], 0, scores)
     return chosen
 
 

@@ -58,7 +58,8 @@ def analyse(
     vectors = _projected(corpus, context)
     asked = models.get(ASKED)
     if former is None:
-        is_request, asked = requests_of(corpus, vectors["message"], speakers, settings, asked)
+        with progress_of("finding requests", None):
+            is_request, asked = requests_of(corpus, vectors["message"], speakers, settings, asked)
         unhappy = unhappiness(corpus, speakers.asks, is_request)
     else:
         is_request, unhappy = former.messages["request"], former.messages[UNHAPPY]
@@ -73,7 +74,8 @@ def analyse(
         kind: _grouped(corpus, vectors[kind], kind, settings, models.get(kind), former, speakers.grouped(canned))
         for kind in KINDS
     }
-    groups, models = named_groups(corpus, speakers, groupings, naming)
+    with progress_of("naming groups", None):
+        groups, models = named_groups(corpus, speakers, groupings, naming)
     sample = groupings["message"].sample
     basis = Basis(
         vectors=np.asarray(vectors["message"][sample], np.float16),

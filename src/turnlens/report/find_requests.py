@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from turnlens._utils.vectors import BoolArray, IntArray, LazyVectors, Vectors
-from turnlens.groups.canned_replies import canned_texts, split_from_canned
+from turnlens.groups.canned_replies import canned_texts
 from turnlens.groups.courtesies import courtesy_name, is_courtesy
 from turnlens.groups.group_model import GroupModel
 from turnlens.groups.group_settings import MOST, GroupSettings
@@ -44,7 +44,7 @@ def requests_of(
         return is_request, None
     groups = np.full(len(is_request), -1, np.int64)
     stock = canned_texts([corpus.plain[row] for row in rows.tolist()], np.zeros(len(rows), np.int64), numbers=True)
-    groups[rows] = split_from_canned(grouping.groups, stock, sample, near)
+    groups[rows] = np.where(stock >= 0, stock + grouping.groups.max(initial=0) + 1, grouping.groups)
     says_more = np.fromiter((not is_courtesy(text) for text in said), bool, len(rows))
     left = rows[~np.isin(groups[rows], list(moves_among(groups, corpus, speakers))) & says_more]
     openings = np.intersect1d(_first_of_each(rows, corpus), rows[says_more])

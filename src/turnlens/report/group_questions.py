@@ -57,9 +57,7 @@ def ask_about_groups(
         (2, 2)
     """
     before = now = read_models(path)["message"]
-    asker = report.speakers.asker
-    listed = [one.id for one in report.groups["message"] if one.level == 1 and not one.move and one.role == asker]
-    rows = np.flatnonzero(np.isin(before.fine, listed))
+    rows = np.flatnonzero(np.isin(before.fine, sorted(report.listed)))
     if before.basis is None or not len(rows):
         raise ValueError(f"{path} has no groups of requests to ask about")
     vectors = before.basis.vectors[rows].astype(np.float32)

@@ -132,6 +132,12 @@ class Report(Texts):
         """True if it has the columns that only the page shows: places on the map, and surprise."""
         return "x" in self.messages
 
+    @cached_property
+    def listed(self) -> frozenset[int]:
+        """The fine groups of messages that are listed as requests; where nobody is known to ask, all but moves."""
+        own = (one for one in self.groups["message"] if one.level == 1 and one.role == self.speakers.asker)
+        return frozenset(one.id for one in own if not one.move)
+
     def columns(self, kind: Kind) -> Mapping[str, np.ndarray]:
         """The columns of messages or of conversations."""
         return self.messages if kind == "message" else self.conversations

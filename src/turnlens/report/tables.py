@@ -179,9 +179,10 @@ def requests_table(report: Report, conversations: Iterable[Mapping[str, Any]]) -
         conversations: Those of its store. Where the request's message has a ``trace``, so has the table.
     """
     rows = np.sort(request_rows(report))
-    is_request = np.zeros(len(report.texts), bool)
-    is_request[rows] = True
-    table = groups_table(report, "message", is_request)
+    table = groups_table(report, "message").take(pa.array(rows))
+    own = group_columns(_listed_groups(report)[rows], {group.id: group for group in report.groups["message"]})
+    for name, values in own.items():
+        table = table.set_column(table.column_names.index(name), name, values)
     turns = dict(zip(report.ids, report.messages["turn"][rows].tolist()))
     traces = {row["id"]: _message(row, turns.get(row["id"], -1)).get("trace") for row in conversations}
     if any(traces.values()):
@@ -208,24 +209,34 @@ def sampled(
     names = {group.id: group.name for group in report.groups["message"]}
     examples = _examples(report, rows, np.isin(list(report.ids), [*failed]), count, seed)
     places = {report.ids[place]: place for place in examples}
+    listed = _listed_groups(report)
     for conversation in conversations:
         place = places.get(conversation["id"])
         if place is None:
             continue
         row = int(rows[place])
-        group = int(report.messages["group"][row])
+        group = int(listed[row])
         told = {SAMPLED_AS: examples[place], REQUEST_TURN: int(report.messages["turn"][row])}
         told |= {GROUP: group, GROUP_NAME: names[group]} if group in names else {}
         yield {**conversation, **{label_column(name, conversation): value for name, value in told.items()}}
 
 
 def request_rows(report: Report) -> IntArray:
-    """The message that is the request of each conversation (m,); where none is, the asker's first, else the first."""
+    """The message that is the request of each conversation: the first that is in a listed one (m,).
+
+    Where none is, the first that is a request, else the asker's first, else the first.
+    """
     columns = report.messages
     asked = np.asarray([role == report.speakers.asker for role in report.roles], bool)[columns["role"]]
-    rank = np.where(columns["request"], 0, np.where(asked, 1, 2))
+    rank = np.select([_listed_groups(report) >= 0, columns["request"], asked], [0, 1, 2], 3)
     order = np.lexsort((np.arange(len(rank)), rank, columns["conversation"]))
     return order[np.unique(columns["conversation"][order], return_index=True)[1]]
+
+
+def _listed_groups(report: Report) -> IntArray:
+    """The group of each message, -1 if it is in none that is listed as a request (n,)."""
+    groups = report.messages["group"]
+    return np.where(np.isin(groups, sorted(report.listed)), groups, -1)
 
 
 def has_failed(conversation: Mapping[str, Any]) -> bool:
@@ -246,7 +257,7 @@ def _examples(report: Report, rows: IntArray, failed: np.ndarray, count: int, se
             taken.setdefault(int(place), []).append(reason)
 
     by_chance = np.argsort(keys_of(report.ids, seed), kind="stable")
-    groups = report.messages["group"][rows]
+    groups = _listed_groups(report)[rows]
     for group in np.unique(groups):
         take("request" if group >= 0 else "no request", by_chance[groups[by_chance] == group].tolist())
     place_of = {row: place for place, row in enumerate(rows.tolist())}
