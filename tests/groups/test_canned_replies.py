@@ -44,17 +44,18 @@ def test_word_for_word_complaints_are_no_requests_of_a_bot(tiny_encoder: Sentenc
         ("lost", "late", "old", "new", "broken", "gone"),
     )
     openings = [f"my {thing} is {state}" for thing in things for state in states]
+    rare = [f"is parcel {first}{second} here" for first in "abcde" for second in "fghijk"]  # typed, not pressed
     rows = [
         [
             {"role": "user", "content": opening},
             {"role": "assistant", "content": f"this is what I can do for you {number}"},
             {"role": "user", "content": ("my bill is lost", "my seat is wrong")[number % 2]},
         ][: 3 if number % 3 else 2]
-        for number, opening in enumerate(openings * 6)
+        for number, opening in enumerate([*openings * 6, *rare])
     ]
     report = turnlens.cluster(rows, encoder=tiny_encoder).report
     said = np.asarray([row["content"] for messages in rows for row in messages])
-    assert set(said[report.messages["request"]]) == set(openings)
+    assert set(said[report.messages["request"]]) == {*openings, *rare}
 
 
 def test_macros_that_call_everybody_by_name_are_one_text_each(tiny_encoder: SentenceTransformer) -> None:

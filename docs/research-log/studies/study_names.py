@@ -83,8 +83,8 @@ def judged(names: Sequence[str], fitted: Half, other: Half, judge: turnlens.Conv
     return [100 * float(each) for each in (own.mean(), right.mean(), np.mean(by_group))]
 
 
-def by_part(file: str, judge: turnlens.ConversationEncoder) -> list[float]:
-    """The share of messages for which the judge is right, within each part of at least four groups."""
+def by_part(file: str, judge: turnlens.ConversationEncoder) -> list[tuple[str, float]]:
+    """The share of messages for which the judge is right, within each part of at least four groups, with its kind."""
     rows = list(turnlens.read_conversations(file, columns=COLUMNS if file.endswith(".csv") else None))
     random.Random(1).shuffle(rows)
     report = turnlens.cluster(rows[:900]).report
@@ -101,11 +101,15 @@ def by_part(file: str, judge: turnlens.ConversationEncoder) -> list[float]:
     figures = []
     for part in np.unique(parts).tolist():
         among = np.flatnonzero(parts == part)
+        if len(among) < 4:
+            continue
         judged_on = (named_by < 0) & np.isin(groups, among)
         right = among[(said[judged_on] @ names[among].T).argmax(1)] == groups[judged_on]
-        if len(among) >= 4:
-            own = groups[judged_on]
-            figures.append(100 * float(np.mean([right[own == group].mean() for group in np.unique(own)])))
+        own = groups[judged_on]
+        speakers = report.speakers
+        is_asker = speakers.parts[part].role == speakers.asker
+        kind = "requests" if part == speakers.requests else "rest of the asker" if is_asker else "answers"
+        figures.append((kind, 100 * float(np.mean([right[own == group].mean() for group in np.unique(own)]))))
     return figures
 
 
@@ -128,8 +132,8 @@ def main() -> None:
         results = [judged(named(fitted), fitted, other, judge) for fitted, other in cases.values()]
         print(f"| {way} | " + " | ".join(f"{mean:.1f}" for mean in np.mean(results, axis=0)) + " |", flush=True)
     parts = [each for file in arguments.files for each in by_part(file, judge)]
-    if parts:
-        print(f"\n{len(parts)} parts of conversations with both sides, three keywords: {np.mean(parts):.1f}")
+    for kind in sorted({kind for kind, _ in parts}):
+        print(f"{kind}, three keywords: {np.mean([figure for own, figure in parts if own == kind]):.1f}")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
@@ -179,10 +180,10 @@ def requests_table(report: Report, conversations: Iterable[Mapping[str, Any]]) -
         conversations: Those of its store. Where the request's message has a ``trace``, so has the table.
     """
     rows = np.sort(request_rows(report))
-    table = groups_table(report, "message").take(pa.array(rows))
-    own = group_columns(_listed_groups(report)[rows], {group.id: group for group in report.groups["message"]})
-    for name, values in own.items():
-        table = table.set_column(table.column_names.index(name), name, values)
+    is_request = np.zeros(len(report.texts), bool)
+    is_request[rows] = True
+    listed = replace(report, messages={**report.messages, "group": _listed_groups(report)})
+    table = groups_table(listed, "message", is_request)
     turns = dict(zip(report.ids, report.messages["turn"][rows].tolist()))
     traces = {row["id"]: _message(row, turns.get(row["id"], -1)).get("trace") for row in conversations}
     if any(traces.values()):
