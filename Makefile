@@ -45,6 +45,7 @@ lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file docs/research-log/studies/mypy.ini
 	$(BIN)/lint-imports
 
 format: $(INSTALLED)

@@ -7,11 +7,12 @@ from sklearn.metrics import adjusted_rand_score
 
 from tests.groups.clouds import clouds
 from turnlens._utils.vectors import unit_vectors
-from turnlens.groups.communities import communities, joined, merged, neighbour_graph
+from turnlens.groups.communities import by_size, communities, joined, merged, neighbour_graph
 from turnlens.groups.fitting import closeness, fit_groups, split_group
 from turnlens.groups.group_members import members_of
 from turnlens.groups.group_settings import GroupSettings
 from turnlens.groups.map_layout import layout, place, scaled
+from turnlens.groups.merge_tree import merge_tree
 from turnlens.groups.neighbours import LEAST_SHARE, Neighbours, nearest, outlier_cosine, vote
 from turnlens.groups.pipeline import group_vectors, keys_of, sample_rows
 
@@ -284,3 +285,17 @@ def test_settings_are_checked() -> None:
     for granularity in (0, 2.5, "finest"):
         with pytest.raises(ValueError, match="granularity must be coarse, medium, fine or a number"):
             GroupSettings(granularity=granularity)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("mistaken", "most"), [((), 6), ((0, 1), 15)])
+def test_ten_answers_find_the_number_even_if_the_first_two_are_wrong(mistaken: tuple[int, ...], most: int) -> None:
+    vectors, _, cloud = clouds(6, 40)
+    eight = by_size(cloud * 8 + np.arange(240) % 8)  # groups of each cloud
+    tree = merge_tree(vectors, eight, by_size(np.arange(240) // 2 % 20 + 20 * eight), np.zeros(48, bool))
+    answers: dict[int, bool] = {}
+    for number in range(10):
+        merge = tree.question(answers, answers)
+        assert merge is not None
+        first, second = (np.bincount(cloud[side[tree.piece]]).argmax() for side in tree.sides[merge])
+        answers[merge] = (first == second) != (number in mistaken)
+    assert 6 <= len(set(tree.regrouped(vectors, answers).tolist())) <= most

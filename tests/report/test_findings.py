@@ -55,6 +55,26 @@ def test_findings_tell_growth_bad_ratings_and_durations(telling: Report) -> None
     assert summary(telling)["findings"] == [grew, rated, long, fell]  # the page has the same
 
 
+def test_short_durations_are_told_in_seconds_without_exponents(telling: Report) -> None:
+    short = replace(telling, numbers={"minutes": telling.numbers["minutes"] / 200})
+    assert any(" takes longest: a median of 90 s, 6" in told for _, told in findings(short, requests(short))[1:2])
+
+
+def test_the_share_above_is_that_of_the_highest_where_most_have_it(telling: Report) -> None:
+    for lower, highest in ((0, 1), (3, 5)):
+        scores = np.where(np.arange(36) % 9, highest, lower)
+        rows = requests(replace(telling, numbers={"CSAT": scores.astype(float)}))
+        assert sum(row["CSAT_above"] * row["CSAT_known"] for row in rows) == pytest.approx((scores == highest).sum())
+
+
+def test_a_number_known_of_fewer_than_five_is_not_shown(telling: Report, tmp_path: Path) -> None:
+    for known in (4, 5):
+        values = np.where(np.arange(36) % 12 < known, 0.25, np.nan)
+        write_html_file(replace(telling, numbers={"cost": values}), tmp_path / "page.html")
+        assert ('cost">0.25</td>' in (tmp_path / "page.html").read_text(encoding="utf-8")) == (known == 5)
+        (tmp_path / "page.html").unlink()
+
+
 def test_chance_is_no_finding(telling: Report) -> None:
     alike = np.arange(36) % 12  # each request has the same times and numbers
     messages = {**telling.messages, "time": 86_400.0 * alike[telling.messages["conversation"]]}

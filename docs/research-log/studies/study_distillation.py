@@ -116,7 +116,7 @@ def measured(row: str, data: Path, options: argparse.Namespace) -> dict[str, np.
     if path.is_file():
         return dict(np.load(path))
     learned = distilled(row, data, options.work, options.wheel)
-    shipped = transformer_of(turnlens.load_encoder(device="cpu").float()).state_dict()
+    shipped = transformer_of(turnlens.load_encoder(device="cpu")).float().state_dict()
     untouched = {key: weight.clone() for key, weight in transformer_of(encoder).state_dict().items()}
     for test in TESTS:
         pairs = sorted(labelled_texts(read(data, test), "intent").items())

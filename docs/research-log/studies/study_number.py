@@ -273,7 +273,7 @@ def requests_of(board: Board, kind: str, encoder: str | None) -> Case:
         for module, name, instead in (
             (corpus, "store_encoder", lambda *given: embedder(*given).with_cache()),
             (pipeline, "sample_rows", holding("sample", pipeline.sample_rows)),
-            (analysis, "_answers", holding("answer", analysis._answers)),
+            (analysis, "Answers", holding("answers", analysis.Answers)),
             (analysis, "without_boilerplate", holding("told", analysis.without_boilerplate)),
             (analysis, "unhappiness", lambda told, *_: np.full(len(told.texts), np.nan)),
             (model_updates, "fit_parts", until_requests),
@@ -283,12 +283,13 @@ def requests_of(board: Board, kind: str, encoder: str | None) -> Case:
         spans = building.find_boilerplate(own.texts, own.conversation, own.role, own.vectors)
         stack.enter_context(suppress(_Reached))
         analysis.analyse(own, spans, speakers_of(own), GroupSettings(), {})
-    told, rows, answer = held["told"], held["rows"], held["answer"]
-    answers = np.where((answer[rows] >= 0)[:, None], np.asarray(told.vectors)[answer[rows]], np.nan)
+    told, rows = held["told"], held["rows"]
+    means, is_answered = held["answers"].means(np.asarray(told.vectors), rows)
+    answers = np.full((len(rows), means.shape[1]), np.nan)
+    answers[is_answered] = means
     labels = [board.labels[told.ids[told.conversation[row]]] for row in rows]
-    enough = (answer[rows] >= 0).sum() >= LEAST_ANSWERS
     texts = [told.texts[row] for row in rows]
-    return Case(board.name, kind, held["vectors"], labels, texts, answers if enough else None)
+    return Case(board.name, kind, held["vectors"], labels, texts, answers if len(means) >= LEAST_ANSWERS else None)
 
 
 def messages(*files: str) -> list[Labelled]:

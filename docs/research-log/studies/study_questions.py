@@ -2,22 +2,24 @@
 
 Sets are those of study_groups.py, and HWU64 and SNIPS. For each: the accuracy of groups matched one to one with labels
 as they are chosen, after ten questions, and at the best number, chosen with labels among all merges (or the chosen one,
-if that is better). A side is of the label that most of its texts have, or of the three that are shown; without any that
-half of them have, the answer is that one cannot say, which counts as a question. The share of the way is that of the
-sums over all sets.
+if that is better). With --untouched, sets are the boards of study_number.py, but for exports, which had no say. A side
+is of the label that most of its texts have, or of the three that are shown; without any that half of them have, the
+answer is that one cannot say, which counts as a question. The share of the way is that of the sums over all sets.
 
-Run: python docs/research-log/studies/study_questions.py [--encoder FOLDER] [--seeds 3]
+Run: python docs/research-log/studies/study_questions.py [--seeds 3] [--encoder FOLDER] [--untouched FOLDER]
 """
 
 from __future__ import annotations
 
 import argparse
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from unittest import mock
 
 import numpy as np
 
 import study_groups
+import study_number
 from quick import add_quick
 from study_groups import Case, cases, distinct, messages_of
 from turnlens.evaluation.clustering_metrics import discovery_figures
@@ -93,14 +95,25 @@ def more_sets(quick: bool) -> dict[str, list[study_groups.Labelled]]:
 SETS = study_groups.sets
 
 
+def boards(untouched: str) -> Iterator[Case]:
+    for board in study_number.cases(untouched, None, ""):
+        labels = np.unique(board.labels, return_inverse=True)[1]
+        yield Case(f"{board.kind}: {board.name}", board.vectors, labels)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--encoder", help="its folder; by default the one that turnlens uses")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--untouched", help="the folder of the untouched encoder, for other boards")
     add_quick(parser, seeds=1)
     arguments = parser.parse_args()
-    with mock.patch.object(study_groups, "sets", more_sets):
-        every = cases(arguments.encoder, bool(arguments.quick))
+    every: Iterable[Case]
+    if arguments.untouched:
+        every = boards(arguments.untouched)
+    else:
+        with mock.patch.object(study_groups, "sets", more_sets):
+            every = cases(arguments.encoder, bool(arguments.quick))
     print("| groups of | set | chosen | best | after ten, texts shown | after ten, all texts |\n" + "|---" * 6 + "|")
     figures = defaultdict(list)
     for case in every:

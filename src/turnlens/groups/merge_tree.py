@@ -2,9 +2,11 @@
 
 Pieces of groups are merged two at a time, first within each group, then groups with each other, as when groups are
 found. Each merge is a question. The number of groups that is wanted has a probability: at first it is near the present
-number, and an answer makes those numbers more probable at which this merge is done, or is not done yet. That merge is
-asked about whose answer is expected to tell most about the number (its mutual information with it: Lindley, Annals of
-Mathematical Statistics 1956).
+number, and an answer makes those numbers more probable at which this merge is done, or is not done yet. A no says less
+than a yes: some texts are in the wrong group even among many small ones, while two large groups are hardly ever the
+same by mistake (a psychometric function with a lapse rate on one side: Wichmann and Hill, Perception & Psychophysics
+2001). That merge is asked about whose answer is expected to tell most about the number (its mutual information with it:
+Lindley, Annals of Mathematical Statistics 1956).
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ from turnlens.groups.communities import by_size, merged
 from turnlens.groups.fitting import settled, sums_of
 
 _PIECES = 8  # of a group, at most
-_NEAR = 1.5  # doublings: the deviation of the wanted number of groups from the present one
-_STEEP = 0.5  # doublings beyond the wanted number at which 73 % of merges are right
+_NEAR = 1.0  # doublings: the deviation of the wanted number of groups from the present one
+_RIGHT = 0.85  # share of right merges among many more groups than are wanted
+_STEEP = 0.25  # doublings from the wanted number to 73 % of that share
 _FAR, _TRIED = 4, 200  # doublings beyond all numbers that can be, so that none is cut off; numbers that are tried
 
 Answers = Mapping[int, bool]  # a merge -> both of its sides are the same
@@ -96,7 +99,7 @@ class MergeTree:
     def _same(self) -> FloatArray:
         """The probability that each merge is right at each wanted number (tried, merges)."""
         numbers = np.log2(np.arange(len(self.sides), 0, -1))  # of groups that are left after each merge
-        return np.asarray(1 / (1 + np.exp((self._wanted[:, None] - numbers) / _STEEP)))
+        return np.asarray(_RIGHT / (1 + np.exp((self._wanted[:, None] - numbers) / _STEEP)))
 
     def _belief(self, answers: Answers) -> FloatArray:
         """The probability of each wanted number (tried,)."""

@@ -279,7 +279,7 @@ class _Columns:
         latest = np.maximum.reduceat(np.where(is_known, self._time, -np.inf), self._first)
         earliest = np.minimum.reduceat(np.where(is_known, self._time, np.inf), self._first)
         with np.errstate(invalid="ignore"):
-            minutes = (latest - earliest) / 60
+            minutes = np.round((latest - earliest) / 60, 4)
         minutes = np.where(np.isfinite(minutes), minutes, np.nan)
         return numbers | ({DURATION: minutes} if (minutes > 0).any() else {})
 

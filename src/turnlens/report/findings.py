@@ -29,7 +29,7 @@ _POINTS = 0.02  # of growth, as a share of all conversations
 _DEVIATIONS = 0.25  # by which a mean or a share is unlike that of all
 _TIMES = 1.5  # as long as all
 _NEW = 3  # named
-_UNITS = (("days", 1440), ("hours", 60), ("min", 1))  # of minutes
+_UNITS = (("days", 1440), ("hours", 60), ("min", 1), ("s", 1 / 60))  # of minutes
 _DURATION = re.compile(
     r"(^|[^a-z])(wait|minutes|hours|seconds|duration|latency|(handling|resolution|response) time)", re.I
 )
@@ -148,10 +148,10 @@ def _sentence(group: int, name: str, kind: NumberKind, value: float, of_all: flo
 
 def _duration(minutes: float) -> str:
     unit, length = unit_of(minutes)
-    return f"{minutes / length:.2g} {unit}"
+    return f"{plain_number(minutes / length)} {unit}"
 
 
-def unit_of(minutes: float) -> tuple[str, int]:
+def unit_of(minutes: float) -> tuple[str, float]:
     """Return the unit in which people say how long something takes, as the page does, and its length in minutes.
 
     Examples:

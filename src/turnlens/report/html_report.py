@@ -27,7 +27,7 @@ from turnlens.report.findings import (
     unit_of,
     widening,
 )
-from turnlens.report.measures import STATISTICS, members, number_kind, plain_number, typical
+from turnlens.report.measures import LEAST_SHOWN, STATISTICS, members, number_kind, plain_number, typical
 from turnlens.report.report import Report
 from turnlens.report.summary import MOST_VALUES, summary_table
 from turnlens.report.trends import Period, usual_period
@@ -186,7 +186,7 @@ class _Number:
     def cell(self, inside: BoolArray) -> str:
         """The typical value of some conversations (m,), marked where it is surely unlike that of all."""
         own = typical(self._values[inside], self._kind, self._wider or 1)
-        if not own.known:
+        if own.known < LEAST_SHOWN:
             return "–"
         sign = _MARKS[number_mark(own, self._of_all) if self._wider else 0]
         written = {"share": f"{own.value:.0%}", "amount": plain_number(own.value / self._length)}

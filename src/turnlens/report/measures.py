@@ -16,6 +16,7 @@ NumberKind = Literal["share", "rating", "count", "amount"]
 STATISTICS: dict[NumberKind, str] = {"share": "", "rating": "mean", "count": "mean", "amount": "median"}
 _COUNTED = ("errors", "calls", "branches")
 _TINY = 0.01  # below which two places after the point say too little
+LEAST_SHOWN = 5  # values of which a mean, a share or a median is shown; numbers.js says the same
 _RATINGS = 11  # whole numbers, such as 0 to 10
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from turnlens._utils.files import write_text
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
-from turnlens.report.measures import members, number_kind
+from turnlens.report.measures import members
 from turnlens.report.report import Group, Report
 from turnlens.report.trends import Period, Trend, starts_of, trend_of, usual_period
 from turnlens.store.rewrites import OVERVIEW_FILE
@@ -56,20 +56,16 @@ def summary_table(report: Report, groups: Sequence[Group], period: Period | None
         with its interval (95 %) from growth_low to growth_high, empty without times and where a period has fewer than
         ten conversations; keywords; example and example_2, the most typical messages; and next_message, the most
         typical that others say next. For each number that conversations have, such as a rating, NAME_median,
-        NAME_above (the share in which it is above what three quarters of all conversations have at most),
-        NAME_known (in how many of the conversations it is known). For each value of each category with at most 20, a
-        column "NAME: VALUE" with the number of conversations. The last row, of the kind no request, counts the
-        conversations in which the asker has no message in a listed request.
+        NAME_above (the share in which it is above what three quarters of all conversations have at most, or has the
+        highest value, where that is it), NAME_known (in how many of the conversations it is known). For each value of
+        each category with at most 20, a column "NAME: VALUE" with the number of conversations. The last row, of the
+        kind no request, counts the conversations in which the asker has no message in a listed request.
     """
     everybody = {}
     for role in {group.role for group in groups}:
         speaking, times = _speaking(report, role)
         everybody[role] = speaking, trend_of(times, period)
-    # The number of each name that three quarters of all conversations have at most; 0 of what is only 0 or 1.
-    limits = {
-        name: 0.0 if number_kind(name, values) == "share" else float(np.nanquantile(values, _HIGH, method="lower"))
-        for name, values in report.numbers.items()
-    }
+    limits = {name: _upper_quartile(values) for name, values in report.numbers.items()}
     asked = np.zeros(len(report.ids), bool)
     rows: list[dict[str, Any]] = []
     for group in groups:
@@ -103,6 +99,13 @@ def _further_fields(report: Report) -> dict[str, pa.DataType]:
     return numbers | {f"{name}: {value}": pa.int32() for name, label in categories for value in label.values}
 
 
+def _upper_quartile(values: FloatArray) -> float:
+    """Return what three quarters of the known values have at most, but less than the highest, which some are above."""
+    known = values[~np.isnan(values)]
+    lower = known[known < known.max()]
+    return float(min(np.quantile(known, _HIGH, method="lower"), lower.max() if len(lower) else 0.0))
+
+
 def _counts(
     report: Report, inside: BoolArray, speaking: BoolArray, trend: Trend | None, limits: Mapping[str, float]
 ) -> dict[str, Any]:
@@ -114,7 +117,7 @@ def _counts(
     for name, values in report.numbers.items():
         known = values[inside & ~np.isnan(values)]
         counts |= {
-            f"{name}_median": float(np.median(known)) if len(known) else None,
+            f"{name}_median": float(f"{np.median(known):.12g}") if len(known) else None,
             f"{name}_above": float((known > limits[name]).mean()) if len(known) else None,
             f"{name}_known": len(known),
         }

@@ -3,7 +3,7 @@
 
 turnlens.numbers = (() => {
   const Z = 1.959963984540054;
-  const FEW = 5, // values, of which a mean says little
+  const FEW = 5, // values: of fewer none is shown, as in report/measures.py
     FEW_TO_COMPARE = 10; // values of a number, or conversations of a period, as in report/trends.py
   const integers = new Intl.NumberFormat("en");
 

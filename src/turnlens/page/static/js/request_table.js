@@ -12,6 +12,7 @@ turnlens.requestTable = (() => {
     ["days", 1440],
     ["h", 60],
     ["min", 1],
+    ["s", 1 / 60],
   ];
 
   /**
@@ -103,7 +104,7 @@ turnlens.requestTable = (() => {
   function numberColumn(name, all, membersOf = ({members}) => members) {
     const {typical, statistic, kindOf, FEW} = turnlens.numbers;
     const ofAll = typical(name, all);
-    const [unit, length] = name === "minutes" ? UNITS.find(([, each]) => ofAll.value >= 2 * each) || UNITS[2] : ["", 1];
+    const [unit, length] = name === "minutes" ? UNITS.find(([, each]) => ofAll.value >= 2 * each) || UNITS.at(-1) : ["", 1];
     const isMean = statistic(name) === "mean";
     const written = (value) =>
       kindOf(name) === "share" || name === UNHAPPY ? percent(value) : isMean ? value.toFixed(1) : measured(value / length);
@@ -122,12 +123,12 @@ turnlens.requestTable = (() => {
 
   /** A number, marked where it is surely lower or higher than that of everything shown. */
   function number(own, all, written) {
-    if (own.count === 0) return element("span", {class: "muted"}, "–");
+    if (own.count < turnlens.numbers.FEW) return element("span", {class: "muted", title: `${integer(own.count)} known`}, "–");
     const side = turnlens.numbers.compared(own, all);
     const than = side ? `; surely ${side < 0 ? "lower" : "higher"} than ${written(all.value)}, that of all` : "";
     return element(
       side ? "strong" : "span",
-      {class: own.count < turnlens.numbers.FEW ? "muted" : null, title: `${integer(own.count)} known${than}`},
+      {title: `${integer(own.count)} known${than}`},
       {"-1": "▼ ", 0: "", 1: "▲ "}[side],
       written(own.value),
     );
