@@ -180,6 +180,7 @@ class _Number:
         self._values, self._wider = report.measures[name], wider
         self._kind = number_kind(name, self._values)
         self._of_all = typical(self._values, self._kind).value
+        self._length: float
         unit, self._length = unit_of(self._of_all) if name == DURATION else ("", 1)
         self.title = f"{STATISTICS[self._kind]} {f'duration, {unit}' if unit else name}".strip()
 
