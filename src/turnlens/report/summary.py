@@ -70,7 +70,7 @@ def summary_table(report: Report, groups: Sequence[Group], period: Period | None
     rows: list[dict[str, Any]] = []
     for group in groups:
         inside = members(report, group.id)
-        kind = _kind(group, report.speakers.asker)
+        kind = _kind(group, report)
         asked |= inside & (kind == "request")
         rows.append(
             {
@@ -127,12 +127,12 @@ def _counts(
     return counts
 
 
-def _kind(group: Group, asker: str | None) -> str:
+def _kind(group: Group, report: Report) -> str:
     if group.move:
         return "along the way"
-    if asker is None:
-        return "message"
-    return "request" if group.role == asker else "answer"
+    if group.id not in report.listed:
+        return "answer"
+    return "message" if report.speakers.asker is None else "request"
 
 
 def _speaking(report: Report, role: str | None) -> tuple[BoolArray, FloatArray]:
