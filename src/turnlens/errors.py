@@ -45,6 +45,10 @@ class ConversationError(ValueError):
         return type(self), (self.where, self.problem)
 
 
+class NoConversations(ConversationError):
+    """A file is empty, or in no layout that is known."""
+
+
 class BadRowError(ConversationError):
     """Bad data in one row, without which the others can be read."""
 

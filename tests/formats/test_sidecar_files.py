@@ -1,12 +1,14 @@
 import json
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from format_cases import MULTIWOZ_ROWS, multiwoz_file, read, turns, write
-from samples import CHATGPT, CLAUDE
+from samples import CHATGPT, CLAUDE, SAMPLES
 from turnlens.errors import ConversationError
+from turnlens.formats import FORMATS
 
 
 def test_sidecars_in_a_folder_are_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -49,8 +51,35 @@ def test_sidecars_of_assistants_are_passed_over(tmp_path: Path) -> None:
     write(tmp_path / "chatgpt" / "message_feedback.json", [{"rating": "thumbs_up"}])
     write(tmp_path / "claude" / "conversations.json", CLAUDE)
     write(tmp_path / "claude" / "users.json", [{"uuid": "me"}])
-    write(tmp_path / "mine" / "users.json", [{"messages": turns("hello")}])
-    assert [row["id"] for row in read(tmp_path)] == ["c-1", "u-1", "users-1"]
+    write(tmp_path / "mine" / "users.json", [{"id": "mine", "messages": turns("hello")}])
+    assert [row["id"] for row in read(tmp_path)] == ["c-1", "u-1", "mine"]
+
+
+EXPORTS = [(name, content) for format, name, content in SAMPLES if FORMATS[format].is_export]
+
+
+@pytest.mark.parametrize(("name", "content"), EXPORTS, ids=[name for name, _ in EXPORTS])
+def test_beside_an_export_files_without_conversations_are_passed_over(
+    tmp_path: Path, name: str, content: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    export = write(tmp_path / "export" / name, content)
+    alone = read(export)
+    beside = {"empty.jsonl": "", "list.json": [], "files/notes.txt": "Buy milk.", "files/sums.csv": "a,b\n1,2\n"}
+    for other, other_content in beside.items():
+        write(export.parent / other, other_content)
+    write(tmp_path / "account.json", {"alpha": 1})
+    for place in (tmp_path, tmp_path):  # the second time from the cache
+        caplog.clear()
+        assert read(place) == alone
+        (told,) = [record.getMessage() for record in caplog.records if "passed over" in record.getMessage()]
+        assert all(str(export.parent / other) in told for other in beside) and "account.json" in told
+
+
+def test_a_damaged_file_of_an_export_is_an_error(tmp_path: Path) -> None:
+    export = write(tmp_path / "conversations-000.json", CHATGPT)
+    write(tmp_path / "conversations-001.json", export.read_text(encoding="utf-8")[:-2])
+    with pytest.raises(ConversationError, match=r"conversations-001\.json"):
+        read(tmp_path)
 
 
 @pytest.mark.parametrize("shown_by", ["modules.json", "run.json"])

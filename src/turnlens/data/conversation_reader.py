@@ -7,7 +7,7 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -18,8 +18,16 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from turnlens._utils.progress import SafeConsole, shows_progress
 from turnlens.data.read_options import OnError, ReadingOptions
-from turnlens.errors import BadRowError, ConversationError
-from turnlens.formats.bad_input import DAMAGE, OTHER_LAYOUT, BadRow, Budget, TooLargeError, damage_of, missing
+from turnlens.errors import BadRowError, ConversationError, NoConversations
+from turnlens.formats.bad_input import (
+    DAMAGE,
+    OTHER_LAYOUT,
+    BadRow,
+    Budget,
+    TooLargeError,
+    damage_of,
+    missing,
+)
 from turnlens.formats.conversation_splitting import parts_of
 from turnlens.formats.detection import misread_layout, reads_some
 from turnlens.formats.folders import given_size, readable_path
@@ -40,12 +48,13 @@ _SECONDS_BEFORE_PROGRESS = 2.0
 
 @dataclass
 class SkippedRows:
-    """The number of rows left out while reading, with the first problems."""
+    """The number of rows left out while reading, with the first problems, and the files that hold no conversations."""
 
     on_error: OnError
     count: int = 0
     kept: int = 0
     first: list[str] = field(default_factory=list)
+    passed_over: list[str] = field(default_factory=list)
 
     def add(self, error: ConversationError) -> None:
         """Count a problem, or raise it unless rows are to be skipped."""
@@ -66,6 +75,10 @@ class SkippedRows:
 
     def report(self) -> None:
         """Log the summary, if anything was skipped."""
+        if self.passed_over:
+            rest = ", …" if self.passed_over[_PROBLEMS_KEPT:] else ""
+            problem = "passed over, since no conversations were found in them (name one alone to see why)"
+            _log.warning("%s: %s%s", problem, ", ".join(self.passed_over[:_PROBLEMS_KEPT]), rest)
         if not self.count:
             return
         more = [f"... and {self.count - len(self.first)} more"] if self.count > len(self.first) else []
@@ -90,9 +103,11 @@ def read_sources(
     """Yield conversations as `read_files` does, from sources by the prefix of their default ids."""
     checker = RowChecker()
     with _progress(sources.values(), skipped) as start:
-        for name, (source, chosen) in joined_logs(sources, options.format_of).items():
+        joined = joined_logs(sources, options.format_of)
+        exports = {source.path.parent for source, chosen in joined.values() if chosen is not None and chosen.is_export}
+        for name, (source, chosen) in joined.items():
             start(source)
-            yield from rows_of_file(source, options, name, checker, skipped, chosen=chosen)
+            yield from rows_of_file(source, options, name, checker, skipped, chosen, exports)
     if not skipped.kept:
         raise nothing_left([source.path for source in sources.values()], skipped)
     skipped.report()
@@ -105,11 +120,12 @@ def rows_of_file(
     checker: RowChecker,
     skipped: SkippedRows,
     chosen: Format | None = None,
+    exports: Collection[Path] = (),
 ) -> Iterator[dict[str, Any]]:
     """Yield the conversations of one file, checked and redacted; problems go to ``skipped``.
 
     ``name`` begins default ids; if it is "", every conversation must have an id of its own. ``chosen`` is the format,
-    if that is known.
+    if that is known. Beside the ``exports`` of apps, a file may be one without conversations.
 
     Raises:
         ConversationError: A problem while rows must not be skipped.
@@ -120,12 +136,22 @@ def rows_of_file(
         yield from _rows(source, options, name, checker, skipped, chosen)
         checker.report(source.name)
     except ConversationError as error:
-        if skipped.kept == kept and chosen is not None and not reads_some(source, chosen):
+        is_none = isinstance(error, NoConversations)
+        if not is_none and skipped.kept == kept and chosen is not None and not reads_some(source, chosen):
             unknown = misread_layout(source, chosen, error.problem) if options.detects else None
-            error = unknown or ConversationError(error.where, error.problem)  # it is not a row that is bad
-        skipped.add(error)
+            kind = ConversationError if chosen.is_export else NoConversations
+            error = unknown or kind(error.where, error.problem)  # it is not a row that is bad
+        if isinstance(error, NoConversations) and _is_beside(source.path, exports):
+            skipped.passed_over.append(source.name)
+        else:
+            skipped.add(error)
     except _DAMAGE as error:
         skipped.add(ConversationError(source.name, damage_of(error)))
+
+
+def _is_beside(path: Path, exports: Iterable[Path]) -> bool:
+    """Return whether a file lies in the folder of an export, below or above it."""
+    return any(export in path.parents or path.parent in export.parents for export in exports)
 
 
 def _rows(
@@ -153,7 +179,7 @@ def _rows(
                 yield redaction.conversation(row) if redaction is not None else row
         source.tick()
     if is_empty:
-        raise ConversationError(source.name, f"the file is empty; expected {chosen.layout}")
+        raise NoConversations(source.name, f"the file is empty; expected {chosen.layout}")
     unread.report(source.name, told)
 
 

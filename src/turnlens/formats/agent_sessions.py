@@ -98,6 +98,7 @@ _is_meta = signs("timestamp type payload payload/cwd|payload/cli_version|payload
 
 CLAUDE_CODE = Format(
     name="claude_code",
+    is_export=True,
     description="sessions of Claude Code (~/.claude/projects)",
     layout='lines {"type": "user" or "assistant", "sessionId", "uuid", "message": {"role", "content"}, "timestamp"}',
     records=lambda source: conversations(_claude_code(source), _joined),
@@ -106,6 +107,7 @@ CLAUDE_CODE = Format(
 )
 CODEX = Format(
     name="codex",
+    is_export=True,
     description="sessions of Codex (~/.codex/sessions)",
     layout='lines {"timestamp", "type": "session_meta" or "response_item", "payload": {…}}',
     records=lambda source: conversations(_codex(source), _joined),

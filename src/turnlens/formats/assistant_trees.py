@@ -226,6 +226,7 @@ def _row(row: dict[str, Any], shown: list[Message]) -> dict[str, Any] | None:
 
 CHATGPT = Format(
     name="chatgpt",
+    is_export=True,
     description="ChatGPT data export (conversations.json)",
     layout='conversations {"title", "mapping": {"…": {"message", "parent", "children"}, …}, "current_node"}',
     convert=_chatgpt,
@@ -234,6 +235,7 @@ CHATGPT = Format(
 )
 CLAUDE = Format(
     name="claude",
+    is_export=True,
     description="Claude data export (conversations.json)",
     layout='conversations {"uuid", "name", "chat_messages": [{"sender": "human" or "assistant", "content"}, …]}',
     convert=_claude,

@@ -170,6 +170,7 @@ def _as_list(value: Any) -> list[Any]:
 
 DISCORD = Format(
     name="discord",
+    is_export=True,
     description="Discord channels written by DiscordChatExporter (JSON)",
     layout='one object {"guild", "channel", "messages": [{"id", "type", "timestamp", "content", "author"}, …]}',
     records=_discord_records,
@@ -178,6 +179,7 @@ DISCORD = Format(
 )
 TELEGRAM = Format(
     name="telegram",
+    is_export=True,
     description="chats exported by Telegram Desktop (result.json)",
     layout='{"name", "type", "id", "messages": [{"type", "date", "from", "text"}, …]}, or such under "chats"',
     records=_telegram_records,
@@ -187,6 +189,7 @@ TELEGRAM = Format(
 )
 META = Format(
     name="messenger",
+    is_export=True,
     description="chats of Messenger and Instagram as Meta exports them (message_1.json)",
     layout='{"participants", "messages": [{"sender_name", "timestamp_ms", "content"}, …]}',
     convert=_meta,

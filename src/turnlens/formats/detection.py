@@ -8,7 +8,7 @@ from contextlib import suppress
 from copy import copy
 from itertools import islice
 
-from turnlens.errors import ConversationError
+from turnlens.errors import ConversationError, NoConversations
 from turnlens.formats import FORMATS
 from turnlens.formats.bad_input import DAMAGE, OTHER_LAYOUT, TooLargeError
 from turnlens.formats.column_guesses import lacks_header
@@ -90,7 +90,7 @@ def _check_content(source: Source) -> None:
     with source.path.open("rb") as file:
         beginning = file.read(max(map(len, _CONTENTS)))
     if not beginning:
-        raise ConversationError(source.name, "the file is empty: no conversations in it")
+        raise NoConversations(source.name, "the file is empty: no conversations in it")
     name = source.path.name.removesuffix(".sample").lower()
     for mark, (content, endings) in _CONTENTS.items():
         if beginning.startswith(mark) and not name.endswith(endings):
@@ -99,7 +99,7 @@ def _check_content(source: Source) -> None:
             raise ConversationError(source.name, f"the content of the file is {content}: {advice}")
 
 
-class UnknownLayout(ConversationError):
+class UnknownLayout(NoConversations):
     """A file in none of the known formats.
 
     Args:
@@ -145,6 +145,8 @@ def misread_layout(source: Source, chosen: Format, problem: str) -> UnknownLayou
         chosen: The detected format.
         problem: The problem that the format has with it.
     """
+    if source.is_folder:
+        return None
     try:
         head = next(record_heads(source))
     except _NOT_READ:

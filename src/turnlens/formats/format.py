@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from turnlens.errors import ConversationError
+from turnlens.errors import ConversationError, NoConversations
 from turnlens.formats.bad_input import BadRow, parse_record, parse_value
 from turnlens.formats.json_stream import JsonText
 from turnlens.formats.source_file import Source
@@ -74,6 +74,7 @@ class Format:
         sidecars: Sidecar files without conversations: patterns of their names in lower case, and their content.
             Known names only: any other file is most likely a mistake, which should be an error.
         passed_over: Names of fields whose text is no part of a conversation, such as definitions of tools.
+        is_export: Whether an app writes it among files of other content, which are then passed over.
         spans_files: Whether conversations continue from file to file, so that files read together are one log.
 
     Examples:
@@ -90,6 +91,7 @@ class Format:
     matches: Callable[[Head], bool]
     sidecars: Mapping[str, str] = field(default_factory=dict)
     passed_over: frozenset[str] = frozenset()
+    is_export: bool = False
     spans_files: bool = False
 
     def row(self, raw: Any, source: Source) -> dict[str, Any] | None:
@@ -163,7 +165,7 @@ def _inner(record: dict[str, Any]) -> dict[str, frozenset[str]]:
 
 
 def _empty(source: Source) -> ConversationError:
-    return ConversationError(source.name, "the file is empty: no conversations in it")
+    return NoConversations(source.name, "the file is empty: no conversations in it")
 
 
 def page_records(source: Source, *pages: str) -> Iterator[tuple[int, Any]]:

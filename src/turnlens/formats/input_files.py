@@ -29,14 +29,6 @@ from turnlens.formats.text_encoding import utf16_of
 
 _LONGEST_NAME = 255  # bytes; the error of the system would not say that a text was taken for a name
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-# Beside the conversations.json of an assistant's export, or its parts: elsewhere, such files may hold anything.
-_EXPORTED = ("conversations.json", "conversations-*.json")
-_BESIDE_EXPORTED = {
-    **dict.fromkeys(("user.json", "user_settings.json", "message_feedback.json"), "an account (ChatGPT)"),
-    "export_manifest.json": "a list of files (ChatGPT)",
-    **dict.fromkeys(("model_comparisons.json", "shared_conversations.json"), "parts of conversations (ChatGPT)"),
-    **dict.fromkeys(("users.json", "projects.json", "memories.json"), "an account (Claude)"),
-}
 # Files of saved models and unfinished runs.
 _MODEL_FILES = ("modules.json", "run.json")
 _STORE_FILE = "store.json"
@@ -201,8 +193,6 @@ def _without_written(files: list[Path], folder: Path) -> list[Path]:
 
 def _sidecar_content(file: Path) -> str | None:
     name = file.name.lower().removesuffix(".gz")
-    if name in _BESIDE_EXPORTED and any(next(file.parent.glob(pattern), None) for pattern in _EXPORTED):
-        return _BESIDE_EXPORTED[name]
     return next((content for pattern, content in _known().items() if fnmatchcase(name, pattern)), None)
 
 

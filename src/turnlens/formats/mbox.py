@@ -237,6 +237,7 @@ def _decoded(body: EmailMessage) -> str:
 
 FORMAT = Format(
     name="mbox",
+    is_export=True,
     description="e-mail threads in a mailbox (mbox)",
     layout="a mailbox in mbox format: e-mails with their headers, each after a line “From …”",
     records=records,

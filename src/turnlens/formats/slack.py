@@ -149,6 +149,7 @@ def _plain_text(text: str, names: dict[str, str]) -> str:
 
 FORMAT = Format(
     name="slack",
+    is_export=True,
     description="a Slack export: its folder, one of a channel, or a file of a day",
     layout='a folder for every channel with files of messages by day: [{"type", "ts", "user", "text"}, …]',
     records=records,

@@ -148,6 +148,7 @@ def _message(text: str) -> dict[str, Any]:
 
 FORMAT = Format(
     name="whatsapp",
+    is_export=True,
     description="a WhatsApp chat, exported as text",
     layout="lines such as “[31/12/2023, 21:05:59] Anna: …” or “31/12/2023, 21:05 - Anna: …”",
     records=records,
