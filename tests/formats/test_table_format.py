@@ -159,6 +159,28 @@ def test_titles_above_the_header_of_csv_are_passed_over(tmp_path: Path) -> None:
     assert [row["messages"][0]["content"] for row in read_texts] == texts.splitlines()[1:]
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "conversation_id|speaker|text\na|user|one, two; three\na|bot|four\n",
+        'conversation_id, speaker, text\na, user, "one, two; three"\na, bot, four\n',
+        'conversation_id,speaker,text\na,user,"one, two; three",\na,bot,four,,\n',
+        'conversation_id,speaker,text,\na,user,"one, two; three"\na,bot,four\n',
+    ],
+    ids=["bars", "blanks after commas", "more commas in rows", "a comma after the header"],
+)
+def test_tables_as_programs_write_them(tmp_path: Path, written: str) -> None:
+    (row,) = read(write(tmp_path / "t.csv", written))
+    assert [message["content"] for message in row["messages"]] == ["one, two; three", "four"]
+
+
+def test_no_columns_are_advised_for_a_malformed_table(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", 'conversation_id,speaker,text\na,b,5" wide\na,b,"He said "hi" to me"\n')
+    with pytest.raises(ConversationError, match=r"t\.csv:3: malformed table") as raised:
+        read(path)
+    assert "--columns" not in str(raised.value)
+
+
 def test_a_quote_that_is_never_closed(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", 'conversation_id,speaker,text\na,b,"open\n' + "a,b,c\n" * 30_000)
     with pytest.raises(ConversationError, match="a quote that is never closed"):

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import pyarrow as pa
 from filelock import FileLock
 
+import turnlens
 from turnlens._compat import datasets_cache
 from turnlens._utils.files import atomic_path, check_file, discard, is_standard, put_in_order
 from turnlens._utils.text_values import strict_json
@@ -35,8 +36,6 @@ from turnlens.formats.input_files import is_spooled, sidecars_in
 if TYPE_CHECKING:
     from datasets import Dataset
 
-# Part of the cache key: raise it if files that could be read before give other rows now.
-_CACHE_VERSION = 1
 _ROWS_IN_BATCH = 1000
 _LETTERS_IN_BATCH = 1 << 24
 _MESSAGE = pa.struct([("role", pa.string()), ("content", pa.string())])
@@ -73,7 +72,9 @@ def _cache_folder(files: Sequence[Path], options: ReadingOptions) -> Path:
     sidecars = {file for folder in {file.parent for file in files} for file in sidecars_in(folder)}  # such as splits
     states = [state for file in [*files, *sorted(sidecars - set(files))] for state in states_of(file)]
     # the names as the user wrote them count too: they are in the ids and the skip summary
-    key = json.dumps([_CACHE_VERSION, [*FORMATS], options.key, states, [readable_path(str(file)) for file in files]])
+    key = json.dumps(
+        [turnlens.__version__, [*FORMATS], options.key, states, [readable_path(str(file)) for file in files]]
+    )
     name = blake2b(key.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     # temporary input is never read again, so nothing is cached for it
     temporary = next((file.parent for file in files if is_spooled(file)), None)

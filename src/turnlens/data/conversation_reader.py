@@ -138,7 +138,8 @@ def rows_of_file(
     except ConversationError as error:
         is_none = isinstance(error, NoConversations)
         if not is_none and skipped.kept == kept and chosen is not None and not reads_some(source, chosen):
-            unknown = misread_layout(source, chosen, error.problem) if options.detects else None
+            is_readable = isinstance(error, BadRowError) or error.where == source.name  # as rows, of some layout
+            unknown = misread_layout(source, chosen, error.problem) if options.detects and is_readable else None
             kind = ConversationError if chosen.is_export else NoConversations
             error = unknown or kind(error.where, error.problem)  # it is not a row that is bad
         if isinstance(error, NoConversations) and _is_beside(source.path, exports):

@@ -12,7 +12,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeVar, cast
 
@@ -179,7 +179,7 @@ class Source:
             yield place, parse_text(raw)
 
     def cells(self) -> Iterator[tuple[int, list[str]]]:
-        """Rows of a CSV or TSV file, header first; comma, tab or semicolon, whichever the header has most of.
+        """Rows of a CSV or TSV file, header first; its delimiter is whichever of ``, ; |`` and tab it has most of.
 
         A header with line breaks in its cells takes several lines. Titles above it are passed over.
         """
@@ -206,7 +206,8 @@ class Source:
                 del head[:titles]
                 delimiter = told[1] if told else _delimiter(head)
                 # strict, because otherwise a quote that is never closed would swallow all later rows
-                reader = csv.reader(chain(head, lines), delimiter=delimiter, strict=True)
+                spaced = f"{delimiter} " in head[0]  # quotes are, too
+                reader = csv.reader(chain(head, lines), delimiter=delimiter, strict=True, skipinitialspace=spaced)
                 first = lines_before
                 for cells in reader:
                     if cells:
@@ -301,9 +302,13 @@ class Source:
 
 def _named(header: list[str], row: list[str]) -> dict[str, str] | BadRow:
     """The cells of a row by their columns."""
-    if len(row) == len(header):
-        return dict(zip(header, row))
-    return BadRow(f"found {len(row)} cells; expected {len(header)} as in the header, check quotes")
+    filled = len(row)
+    while filled > len(header) and not row[filled - 1].strip():
+        filled -= 1
+    if filled <= len(header) and not any(header[filled:]):  # but for columns without a name
+        return dict(zip_longest(header, row[:filled], fillvalue=""))
+    advice = "check quotes" if filled > len(header) else "check quotes, or give empty cells at its end their place"
+    return BadRow(f"found {filled} cells; expected {len(header)} as in the header, {advice}")
 
 
 def _more(lines: Iterator[str], length: int) -> Iterator[str]:
@@ -316,13 +321,13 @@ def _more(lines: Iterator[str], length: int) -> Iterator[str]:
 
 
 def _delimiter(lines: list[str]) -> str:
-    """The one of comma, tab and semicolon that a header has most of, which may go on in the next lines."""
+    """The one of comma, tab, semicolon and bar that a header has most of, which may go on in the next lines."""
     header, *more = lines
     for line in more:
         if header.count('"') % 2 == 0:
             break
         header += line
-    return max("\t,;", key=_QUOTED.sub("", header).count)
+    return max("\t,;|", key=_QUOTED.sub("", header).count)
 
 
 def _titles_above(lines: list[str]) -> int:
@@ -332,7 +337,7 @@ def _titles_above(lines: list[str]) -> int:
     delimiter: a blank follows it.
     """
     for start in range(min(len(lines), _HEADER_SOUGHT)):
-        if not lines[start].strip('\t,;" \r\n'):
+        if not lines[start].strip('\t,;|" \r\n'):
             continue
         delimiter = _delimiter(lines[start:])
         try:
