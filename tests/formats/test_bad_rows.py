@@ -95,7 +95,7 @@ BAD_FILES = [
     ("chat.txt", b"%PDF-1.4\n", "a PDF: export it"),
     ("chat.xls", b"\xd0\xcf\x11\xe0", "an old workbook: save it as .xlsx"),
     ("chat.jsonl", f"[{GOOD.strip()}]\n".encode(), "one list, name the file .json"),
-    ("chat.jsonl", b'{\n "messages": []\n}\n', "where one takes several lines, name the file .json"),
+    ("chat.jsonl", GOOD.encode() + b'{\n "messages": []\n}\n', "where one takes several lines, name the file .json"),
     ("chat.json", b"{}", "found no object with any key"),
     ("chat.jsonl", f'{GOOD}\n{{"prompt": "a"}}\n'.encode(), "found no 'messages' but prompt"),
     ("chat.docx", GOOD.encode(), "unknown ending '.docx'"),

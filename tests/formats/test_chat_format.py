@@ -1,4 +1,5 @@
 import csv
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -124,6 +125,18 @@ def test_bare_lists_of_messages(tmp_path: Path, ending: str) -> None:
     messages = turns("one", "two")
     one = json.dumps(messages) if ending == "json" else "".join(json.dumps(message) + "\n" for message in messages)
     assert [row["messages"] for row in read(write(tmp_path / f"one.{ending}", one))] == [messages]
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".ndjson.gz"])
+@pytest.mark.parametrize("written", ["[{},\n{}]\n", "{},\n{}\n", "[\n{},\n{}\n]", "\x1e{}\n\x1e{}\n", "{}\n{}\n"])
+def test_lines_that_other_json_fills_are_read(tmp_path: Path, ending: str, written: str) -> None:
+    rows = [{"id": name, "messages": turns("hello", name)} for name in "ab"]
+    text = written.replace("{}", "%s") % tuple(json.dumps(row) for row in rows)
+    path = tmp_path / f"chat{ending}"
+    path.write_bytes(gzip.compress(text.encode()) if ending.endswith(".gz") else text.encode())
+    assert read(path) == rows
+    pretty = json.dumps(rows[0], indent=1)
+    assert read(write(tmp_path / "pretty.jsonl", f"{pretty}\n")) == rows[:1]
 
 
 def test_messages_with_further_keys_are_no_conversation(tmp_path: Path) -> None:

@@ -40,6 +40,8 @@ _WITHOUT_LINES = (".json", ".parquet", ".xlsx")
 _FEW_COLUMNS = 2  # of a table whose rows may lack all cells but the first
 _MOST_BELOW = 20  # single cells below a table
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)  # a first line that Excel reads, and not as a row
+# The first line of a list or object, or of values with commas or separators between them.
+_NO_LINE = re.compile(rb"\s*([\[{]\s*|\[.*,\s*|\{.*\},\s*|\x1e.*)", re.DOTALL)
 _QUOTED = re.compile('"[^"]*"')
 _HEADER_LINES = 64  # of a header with line breaks in its cells
 _HEADER_SOUGHT = 20  # lines
@@ -149,9 +151,15 @@ class Source:
         """``(number, record)`` by the file's ending: a dict, the bytes of a line, or a `BadRow` in its place."""
         tables = dict.fromkeys((".csv", ".tsv", ".xlsx"), self.rows)
         readers = {".json": self.json_values, ".parquet": self.parquet_rows, **tables}
+        if self.ending in (".jsonl", ".ndjson") and self._goes_on():
+            return self.json_values()
         if self.ending == ".txt" and self._is_table():
             return self.rows()
         return readers.get(self.ending, self.lines)()
+
+    def _goes_on(self) -> bool:
+        """Return whether JSON goes on after its first line."""
+        return any(isinstance(raw, bytes) and _NO_LINE.fullmatch(raw) for _, raw in islice(self.lines(), 1))
 
     def _is_table(self) -> bool:
         """Return whether text begins with cells separated by tabs, as the "Unicode text" of spreadsheets does."""
