@@ -86,6 +86,8 @@ def test_an_encoding_that_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixt
         (row,) = (without_none(row) for row in read_conversations(path, encoding=encoding))
         assert row["messages"][0]["content"] == text
     assert not caplog.messages
+    with pytest.raises(ConversationError, match="not text in the encoding that is named; leave that out"):
+        read_conversations(path, encoding="utf-16")
     for encoding in ("klingon", "base64", ""):
         with pytest.raises(ValueError, match="expected one that Python knows"):
             read_conversations(path, encoding=encoding)

@@ -39,6 +39,15 @@ def test_what_is_unclear_is_no_number(written: str) -> None:
     assert numbers(written, "2") is None
 
 
+@pytest.mark.parametrize("word", ["n/a", "N/A", "NaN", " - ", "null"])
+def test_a_word_for_none_leaves_the_others_numbers(word: str) -> None:
+    found = Labels(3)
+    for row, value in enumerate((word, "4", "2")):
+        found.set(row, {"rating": value, "team": word})
+    np.testing.assert_array_equal(found.numbers()["rating"], [np.nan, 4, 2])
+    assert word in found.finished()["team"].values and set(found.numbers()) == {"rating"}
+
+
 def test_durations_are_in_minutes() -> None:
     assert numbers("10:48", "31:30") == [10.8, 31.5]
     assert numbers("00:10:48", "1:10:48", "0:00:30") == [10.8, 70.8, 0.5]

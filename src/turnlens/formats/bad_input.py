@@ -98,6 +98,7 @@ DAMAGE: dict[type[Exception], str] = {
     zlib.error: "the gzip file is damaged; download or write it again",
     gzip.BadGzipFile: "not a gzip file; remove .gz from its name or compress it",
     UnicodeDecodeError: "not UTF-8 text; save the file as UTF-8, or name its encoding",
+    UnicodeError: "not text in the encoding that is named; leave that out, or name another",
 }
 
 

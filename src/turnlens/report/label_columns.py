@@ -19,6 +19,7 @@ MOST_VALUES = 200  # of a label that can still be chosen from a list
 _NUMBER = re.compile(r"\s*[-+]?\d+(\.\d+)?([eE][-+]?\d+)?\s*")
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?(\d{1,3}(\.\d{3})+,\d+|\d+,(?!\d{3}\s*$)\d+)\s*")  # 1,234 may be either
 _GROUPING_COMMA = re.compile(r"\s*[-+]?\d{1,3}(,\d{3})+\.\d+\s*")
+_NOT_KNOWN = frozenset(["n/a", "na", "#n/a", "nan", "null", "none", "nil", "-", "–", "—", "?"])  # in place of a number
 _NO_AND_YES = {("no", "yes"), ("false", "true")}
 _TIMES = frozenset({*TIME_NAMES, "start", "end"})
 _IDENTIFIERS = 50  # so many different whole numbers, of which none occurs twice, number something and measure nothing
@@ -79,6 +80,8 @@ class Labels:
             if len(values) <= MOST_VALUES:
                 self._codes[name][row] = values.setdefault(_text(value), len(values))
             number, parts = _number(value)
+            if number is None and str(value).strip().casefold() in _NOT_KNOWN:
+                continue
             numbers = self._numbers[name]
             if numbers is not None and number is not None and self._parts.setdefault(name, parts) == parts:
                 numbers[row] = number
@@ -101,7 +104,7 @@ class Labels:
 
     def _measured(self) -> dict[str, np.ndarray]:
         known = {name: values for name, values in sorted(self._numbers.items()) if values is not None}
-        return {name: values for name, values in known.items() if _measures(name, values, self._parts[name])}
+        return {name: values for name, values in known.items() if _measures(name, values, self._parts.get(name, 1))}
 
     def _count(self, values: np.ndarray) -> bool:
         """Return whether values (n,) count rows: they begin alike in each conversation, and rise by whole numbers."""
