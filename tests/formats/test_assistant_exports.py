@@ -99,6 +99,9 @@ def _claude_message(name: str, parent: str | None, text: str) -> dict[str, Any]:
         (["0", "a", "b", "c"], "abcd"),
         ([None, None, None, None], "abcd"),  # as before 2025
         (["0", "lost", "b", "c"], "abcd"),
+        (["b", "0", "d", "a"], "badc"),  # of the same time, and so in any order
+        ([None, "a", "d", "b"], "abdc"),
+        ([None, "a", None, "c"], "abcd"),
     ],
 )
 def test_claude_reads_the_branch_of_the_last_message(tmp_path: Path, parents: list[Any], expected: str) -> None:

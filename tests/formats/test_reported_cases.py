@@ -58,6 +58,16 @@ def _webui(current: str | None, **more: Any) -> dict[str, Any]:
     return {"id": "w", "title": "t", "chat": {"history": {"currentId": current, "messages": messages}}}
 
 
+def _librechat(*texts: str, time: str | None, back: bool = False) -> dict[str, Any]:
+    """A chat in which each answers the one before it, all of the same time."""
+    messages = [
+        {"messageId": str(n), "parentMessageId": str(n - 1), "isCreatedByUser": n % 2 == 0, "text": text}
+        for n, text in enumerate(texts)
+    ]
+    timed = [{**message, "createdAt": time} for message in messages]
+    return {"conversationId": "l", "messages": timed[::-1] if back else timed}
+
+
 def _tree(*contents: dict[str, Any], current: str | None = None) -> list[dict[str, Any]]:
     """An export of ChatGPT with messages of these contents in a row."""
     mapping = {
@@ -97,6 +107,7 @@ def _meta(*messages: tuple[str, str], **names: str) -> dict[str, Any]:
 
 _PASTE, _LEEDS = "compare these two lists", "Hi,\n\nFrom Leeds I wrote\nFrom: nobody: at all"
 _ENVELOPE = "From a@x.org Mon Jan  5 10:00:00 2026\nFrom: Ann <a@x.org>\nMessage-ID: <{}@x>\n\n"
+_ASKED_TWICE = "user: open? | assistant: Yes. | user: late? | assistant: No."
 _UNANSWERED = {"o": {"id": "o", "content": "", "done": True}}
 
 # name of the file, content, and what is in it
@@ -185,6 +196,19 @@ CASES: list[tuple[str, Any, Talks]] = [
             ("o", {"o": {"id": "o", "parentId": "gone", "content": ""}}),
             (None, {"s": "text"}),
             ("gone", {"s": None}),
+        )
+    ),
+    # order by what a message answers
+    *(
+        ("chat.json", _librechat("open?", "Yes.", "late?", "No.", time=time, back=back), [_ASKED_TWICE])
+        for time in (None, "2026-01-01T10:00:00.000Z")
+        for back in (False, True)
+    ),
+    *(
+        ("chats.json", [{"id": "w", "title": "t", "chat": {"messages": messages}}], ["user: open? | assistant: Yes."])
+        for messages in (
+            [{"role": "user", "content": "open?"}, {"role": "assistant", "content": "Yes."}],
+            [{"id": "1", "role": "user", "content": "open?"}, {"id": "2", "role": "assistant", "content": "Yes."}],
         )
     ),
     ("chats.json", [_webui("e", e={"parentId": None, "role": "user", "content": "anew"})], ["user: anew"]),

@@ -100,11 +100,11 @@ def _part_of_chatgpt(part: Any) -> Any:
 def _claude(raw: Any, source: Source) -> dict[str, Any] | None:
     record = parse_record(raw)
     messages = record["chat_messages"]
-    parents = {message.get("parent_message_uuid") for message in messages}
-    if messages and None not in parents and len(parents) < len(messages):  # some answer the same message
-        messages = _shown(
-            {message["uuid"]: message for message in messages}, "parent_message_uuid", messages[-1]["uuid"]
-        )
+    nodes = {message.get("uuid"): message for message in messages}
+    parents = [message.get("parent_message_uuid") for message in messages]
+    some_answer_the_same = None not in parents and len(set(parents)) < len(messages)
+    if some_answer_the_same or (len(nodes) == len(messages) and sum(up not in nodes for up in parents) == 1):
+        messages = _shown(nodes, "parent_message_uuid", None)
     row = {"id": record.get("uuid"), "title": record.get("name") or None, "time": record.get("created_at")}
     return _row(row, [_of_claude(message) for message in messages])
 
@@ -132,7 +132,7 @@ def _open_webui(raw: Any, source: Source) -> dict[str, Any] | None:
     record = parse_record(raw)
     chat = record if "history" in record else record["chat"]  # its database has the chat by itself
     history = chat.get("history") or {}
-    messages = history.get("messages") or {message["id"]: message for message in chat.get("messages") or ()}
+    messages = history.get("messages") or {m.get("id", n): m for n, m in enumerate(chat.get("messages") or ())}
     shown = _shown(messages, "parentId", history.get("currentId", history.get("current_id")))
     row = {"id": record.get("id"), "title": record.get("title") or chat.get("title")}
     row["time"] = iso_time(record.get("created_at")) or time_and_order(chat.get("timestamp"))[0]
@@ -144,9 +144,9 @@ def _librechat(raw: Any, source: Source | None) -> dict[str, Any] | None:
     record = parse_record(raw)
     if "messages" in record and "id" in record:  # put together from single messages
         return record if record["messages"] else None
-    messages = {message["messageId"]: message for message in _within(record.get("messagesTree") or record["messages"])}
-    last = max(messages, key=lambda name: str(messages[name].get("createdAt") or ""), default=None)
-    shown = _shown(messages, "parentMessageId", last)
+    messages = [*_within(record.get("messagesTree") or record["messages"])]
+    messages.sort(key=lambda message: str(message.get("createdAt") or ""))
+    shown = _shown({message["messageId"]: message for message in messages}, "parentMessageId", None)
     for message in shown:
         message["role"] = "user" if message.get("isCreatedByUser") else "assistant"
         message["content"] = message.get("content") or message.get("text") or ""
@@ -189,6 +189,7 @@ def _rated(message: Message, opinion: Any, time: Any) -> Message:
 def _shown(nodes: dict[str, Message], parent: str, last: str | None) -> list[Message]:
     """The messages from the root to ``last``; where that is not known, to the latest that nothing answers.
 
+    All of them, as they stand, where that is not known and none says which it answers.
     What is no message, and a message that hangs on no tree although others do, cost only themselves.
 
     Raises:
@@ -199,7 +200,9 @@ def _shown(nodes: dict[str, Message], parent: str, last: str | None) -> list[Mes
     above = {parents[name] for name in parents.keys() & answered} - parents.keys()  # what the roots of trees name
     attached = [name for name, up in parents.items() if name in answered or up in parents or up in above or not above]
     if last not in attached:
-        last = next((name for name in reversed(attached) if name not in answered), None)
+        if not any(parents.values()):
+            return [nodes[name] for name in parents]
+        last = next((name for name in reversed(attached) if name not in answered), next(reversed(attached), None))
     path: dict[str, None] = {}
     while last is not None and last in parents:
         if last in path:
