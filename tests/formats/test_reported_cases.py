@@ -2,6 +2,7 @@
 
 Each case is a file, and the speakers and texts that are in it; above those of `REPORTS` stands the public report."""
 
+import json
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,8 @@ def _meta(*messages: tuple[str, str], **names: str) -> dict[str, Any]:
 
 _PASTE, _LEEDS = "compare these two lists", "Hi,\n\nFrom Leeds I wrote\nFrom: nobody: at all"
 _ENVELOPE = "From a@x.org Mon Jan  5 10:00:00 2026\nFrom: Ann <a@x.org>\nMessage-ID: <{}@x>\n\n"
+_ANSWERED = "user: open? | assistant: Yes."
+_ASKED = {"sender": "human", "text": "open?"}
 _ASKED_TWICE = "user: open? | assistant: Yes. | user: late? | assistant: No."
 _UNANSWERED = {"o": {"id": "o", "content": "", "done": True}}
 
@@ -198,6 +201,32 @@ CASES: list[tuple[str, Any, Talks]] = [
             ("gone", {"s": None}),
         )
     ),
+    # a text that is null is an empty one, and costs nothing else
+    *(
+        ("conversations.json", [{"uuid": "k", "chat_messages": [_ASKED, message]}], [_ANSWERED])
+        for message in (
+            {"sender": "assistant", "content": [{"type": "text", "text": None}, {"type": "text", "text": "Yes."}]},
+            {"sender": "assistant", "text": None, "content": ["Yes.", None]},
+        )
+    ),
+    ("conversations.json", [{"uuid": "k", "chat_messages": [_ASKED, {**_ASKED, "text": None}]}], ["user: open?"]),
+    *(
+        ("conversations.json", _tree(_plain("open?", role="user"), empty, _plain("Yes.")), [_ANSWERED])
+        for empty in ({"parts": [None]}, {"parts": None}, {"content_type": "text", "text": None}, {})
+    ),
+    (
+        "conversations.json",
+        [{"title": "t", "mapping": {"a": {"message": {"author": None, "content": _plain("open?")}}}, "create_time": 1}],
+        ["unknown: open?"],
+    ),
+    *(
+        (
+            "c.jsonl",
+            json.dumps({"messages": [{"role": "user", "content": "open?"}, {"role": "assistant", "content": content}]}),
+            ["user: open? | assistant: "],
+        )
+        for content in (None, [None], [{"type": "text", "text": None}])
+    ),
     # order by what a message answers
     *(
         ("chat.json", _librechat("open?", "Yes.", "late?", "No.", time=time, back=back), [_ASKED_TWICE])
@@ -205,7 +234,7 @@ CASES: list[tuple[str, Any, Talks]] = [
         for back in (False, True)
     ),
     *(
-        ("chats.json", [{"id": "w", "title": "t", "chat": {"messages": messages}}], ["user: open? | assistant: Yes."])
+        ("chats.json", [{"id": "w", "title": "t", "chat": {"messages": messages}}], [_ANSWERED])
         for messages in (
             [{"role": "user", "content": "open?"}, {"role": "assistant", "content": "Yes."}],
             [{"id": "1", "role": "user", "content": "open?"}, {"id": "2", "role": "assistant", "content": "Yes."}],

@@ -54,7 +54,7 @@ def _of_chatgpt(message: Message) -> Message | None:
     metadata = message.get("metadata") or {}
     if metadata.get("is_visually_hidden_from_conversation"):
         return None
-    author, recipient = message["author"], message.get("recipient") or "all"
+    author, recipient = message["author"] or {"role": "unknown"}, message.get("recipient") or "all"
     row = {"role": author["role"], "name": author.get("name"), "time": iso_time(message.get("create_time"))}
     row |= {"model": metadata.get("model_slug"), **_content_of_chatgpt(message.get("content") or {})}
     files = [f"file: {file.get('name')}" for file in metadata.get("attachments") or ()]
@@ -68,12 +68,18 @@ def _content_of_chatgpt(content: dict[str, Any]) -> Message:
     if isinstance(content.get("parts"), list):
         return {"content": [_without_marks(_part_of_chatgpt(part)) for part in content["parts"]]}
     if kind == "thoughts":
-        thoughts = [f"{thought.get('summary', '')}\n{thought.get('content', '')}" for thought in content["thoughts"]]
+        thoughts = [
+            f"{thought.get('summary') or ''}\n{thought.get('content') or ''}" for thought in content["thoughts"]
+        ]
         return {"content": "", "thinking": "\n".join(thoughts).strip()}
     if kind == "reasoning_recap":
         return {"content": "", "notice": content.get("content")}
     text = content.get("text") or content.get("result")
-    return {"content": _without_marks(text) if isinstance(text, str) else [{"type": kind}]}
+    return {
+        "content": _without_marks(text)
+        if isinstance(text, str)
+        else [{"type": kind, "text": text or content.get("parts")}]
+    }
 
 
 def _without_marks(text: Any) -> Any:

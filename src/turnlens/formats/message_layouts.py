@@ -59,7 +59,8 @@ def plain_message(raw: Mapping[str, Any]) -> Mapping[str, Any]:
             add_labels(message, labels)
     except RecursionError:
         raise BadRow("a message is nested too deeply; remove the innermost parts") from None
-    if content is None and INSTEAD_OF_TEXT & message.keys():
+    is_empty = message.get("role") == "assistant" and "content" in message  # as OpenAI has it
+    if content is None and (is_empty or INSTEAD_OF_TEXT & message.keys()):
         message["content"] = ""
     if message.get("role") == "tool" and message.get("tool_calls"):
         message["role"] = "assistant"
@@ -209,14 +210,17 @@ def _typed(part: Any) -> Any:
 
 
 def _text_of(part: Any) -> str | None:
-    if isinstance(part, str):
-        return part
+    """The text of a part, where null is an empty one; None for a part that is no text."""
+    if part is None or isinstance(part, str):
+        return part or ""
     if not isinstance(part, dict):
         raise BadRow("a message's 'content' has a part that is neither a text nor {\"type\": …}; remove it")
     kind, text = part.get("type", "text"), part.get("text", part.get("content"))
     if kind not in ("text", "input_text", "output_text"):
         return None
-    text = text.get("value") if isinstance(text, dict) else text
+    text = text.get("value", text) if isinstance(text, dict) else text
+    if text is None and part.keys() & {"text", "content"}:
+        return ""
     if not isinstance(text, str):
         raise BadRow(f"a part of a message has the type {kind!r} and no text under 'text'; remove it")
     return text
