@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from format_cases import read, write
+from samples import lines
 
 Talks = list[str]
 
@@ -69,6 +70,36 @@ def _librechat(*texts: str, time: str | None, back: bool = False) -> dict[str, A
     return {"conversationId": "l", "messages": timed[::-1] if back else timed}
 
 
+_AT = "2026-01-01T10:00:00.000Z"
+
+
+def _queued(prompt: Any, mode: str) -> dict[str, Any]:
+    typed = {"type": "queued_command", "prompt": prompt, "commandMode": mode}
+    return {"type": "attachment", "sessionId": "s", "uuid": "q", "timestamp": _AT, "attachment": typed}
+
+
+def _line(kind: str, **payload: Any) -> dict[str, Any]:
+    """A line of a session of Codex."""
+    return {"timestamp": _AT, "type": kind, "payload": payload}
+
+
+def _meta_line(session: str) -> dict[str, Any]:
+    return _line("session_meta", id=session, timestamp=_AT, cwd="/w")
+
+
+def _event(kind: str, **more: Any) -> dict[str, Any]:
+    return _line("event_msg", type=kind, **more)
+
+
+def _item(kind: str, part: str, text: str) -> dict[str, Any]:
+    return _event("item_completed", item={"type": kind, "id": "1", "content": [{"type": part, "text": text}]})
+
+
+def _kept(who: str, text: str) -> dict[str, Any]:
+    content = [{"type": "input_text" if who == "user" else "output_text", "text": text}]
+    return _line("response_item", type="message", role=who, content=content)
+
+
 def _tree(*contents: dict[str, Any], current: str | None = None) -> list[dict[str, Any]]:
     """An export of ChatGPT with messages of these contents in a row."""
     mapping = {
@@ -108,6 +139,15 @@ def _meta(*messages: tuple[str, str], **names: str) -> dict[str, Any]:
 
 _PASTE, _LEEDS = "compare these two lists", "Hi,\n\nFrom Leeds I wrote\nFrom: nobody: at all"
 _ENVELOPE = "From a@x.org Mon Jan  5 10:00:00 2026\nFrom: Ann <a@x.org>\nMessage-ID: <{}@x>\n\n"
+_SPOKEN_TO = {"role": "user", "content": "open?"}
+_OUTPUT = [
+    {"type": "reasoning", "summary": None, "content": [{"type": "output_text", "text": "Hm."}]},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "No."}]},
+]
+_CLAUDE_CODE = [
+    {"type": who, "sessionId": "s", "uuid": who, "timestamp": _AT, "message": {"role": who, "content": text}}
+    for who, text in (("user", "a"), ("assistant", "b"))
+]
 _ANSWERED = "user: open? | assistant: Yes."
 _ASKED = {"sender": "human", "text": "open?"}
 _ASKED_TWICE = "user: open? | assistant: Yes. | user: late? | assistant: No."
@@ -227,6 +267,66 @@ CASES: list[tuple[str, Any, Talks]] = [
         )
         for content in (None, [None], [{"type": "text", "text": None}])
     ),
+    # text in a second field
+    *(
+        ("chats.json", [_webui("o", o={"id": "o", "parentId": "q", "role": "assistant", **said})], [expected])
+        for said, expected in (
+            ({"content": "", "output": _OUTPUT}, "user: mount it? | assistant: No."),
+            ({"content": "Yes.", "output": _OUTPUT}, "user: mount it? | assistant: Yes."),
+        )
+    ),
+    *(
+        (
+            "s.jsonl",
+            lines(*_CLAUDE_CODE[:1], _queued(prompt, mode), *_CLAUDE_CODE[1:]),
+            [f"user: a{read} | assistant: b"],
+        )
+        for prompt, mode, read in (
+            ("and c", "prompt", " | user: and c"),
+            ([{"type": "text", "text": "and c"}], "prompt", " | user: and c"),
+            ("<task-notification>done</task-notification>", "task-notification", ""),
+        )
+    ),
+    *(
+        ("s.jsonl", lines(_meta_line("new"), *events), [_ANSWERED])
+        for events in (
+            (_item("UserMessage", "text", "open?"), _item("AgentMessage", "Text", "Yes.")),
+            (_event("user_message", message="open?"), _event("agent_message", message="Yes.")),
+            (_kept("user", "open?"), _item("UserMessage", "text", "open?"), _kept("assistant", "Yes.")),
+        )
+    ),
+    (
+        "c.jsonl",
+        lines(
+            {
+                "messages": [
+                    _SPOKEN_TO,
+                    {"role": "assistant", "content": None, "audio": {"id": "x", "transcript": "Yes."}},
+                ]
+            }
+        ),
+        [_ANSWERED],
+    ),
+    *(
+        ("c.jsonl", lines({"messages": [_SPOKEN_TO], "choices": choices}), [expected])
+        for choices, expected in (
+            ([{"index": 0, "message": {"role": "assistant", "content": "Yes."}}], _ANSWERED),
+            (["Yes.", "No."], "user: open?"),  # of a quiz
+            (["Yes."], "user: open?"),
+        )
+    ),
+    (
+        "c.jsonl",
+        lines(
+            {
+                "messages": [
+                    {"role": "user", "parts": [{"text": "open?"}]},
+                    {"role": "model", "parts": [{"text": "Yes."}]},
+                ]
+            }
+        ),
+        [_ANSWERED],
+    ),
     # order by what a message answers
     *(
         ("chat.json", _librechat("open?", "Yes.", "late?", "No.", time=time, back=back), [_ASKED_TWICE])
@@ -242,6 +342,12 @@ CASES: list[tuple[str, Any, Talks]] = [
     ),
     ("chats.json", [_webui("e", e={"parentId": None, "role": "user", "content": "anew"})], ["user: anew"]),
 ]
+
+
+def test_a_session_that_continues_another_has_its_own_id(tmp_path: Path) -> None:
+    said = _kept("user", "open?"), _kept("assistant", "Yes.")
+    path = write(tmp_path / "s.jsonl", lines(_meta_line("new"), _meta_line("old"), *said, _meta_line("next"), *said))
+    assert [row["id"] for row in read(path)] == ["new", "next"]
 
 
 def test_ids_that_a_spreadsheet_rounded_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

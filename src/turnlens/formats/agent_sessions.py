@@ -7,11 +7,13 @@ https://github.com/openai/codex (``codex-rs/protocol``: ``RolloutLine``; before 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 from turnlens.formats.call_sessions import Call, conversations, each_call
 from turnlens.formats.calls import convert
+from turnlens.formats.columns import first_of, value_at
 from turnlens.formats.format import Format, signs
 from turnlens.formats.message_times import time_and_order
 from turnlens.formats.model_bodies import request_messages, token_counts
@@ -50,6 +52,10 @@ def _claude_code(source: Source) -> Iterator[tuple[int, Any]]:
     counted: set[str] = set()
 
     def read(record: dict[str, Any]) -> Iterator[Call]:
+        is_queued = value_at(record, "attachment.type") == "queued_command"
+        if is_queued and value_at(record, "attachment.commandMode") in (None, "prompt"):  # typed during an answer
+            message = {"content": record["attachment"].get("prompt")}
+            record = {"sessionId": source.stem, **record, "type": "user", "message": message}
         if record.get("type") not in ("user", "assistant") or record.get("isMeta") or record.get("isSidechain"):
             return
         message = record["message"]
@@ -67,23 +73,46 @@ def _claude_code(source: Source) -> Iterator[tuple[int, Any]]:
 
 
 def _codex(source: Source) -> Iterator[tuple[int, Any]]:
-    session, model, begun = source.stem, None, None
+    """The items that were sent and came; where a file has none, those of its events, which else repeat them."""
+    found = _codex_items(source, _item_of_line)
+    first = next(found, None)
+    return _codex_items(source, _item_of_event) if first is None else chain([first], found)
+
+
+def _codex_items(
+    source: Source, item_of: Callable[[dict[str, Any], dict[str, Any]], dict[str, Any] | None]
+) -> Iterator[tuple[int, Any]]:
+    session, model, begun, was_meta = source.stem, None, None, False
 
     def read(line: dict[str, Any]) -> Iterator[Call]:
-        nonlocal session, model, begun
+        nonlocal session, model, begun, was_meta
         payload = line["payload"] if isinstance(line.get("payload"), dict) else line
-        if line.get("type") == "session_meta" or {"id", "instructions"} <= line.keys():
+        is_meta = line.get("type") == "session_meta" or {"id", "instructions"} <= line.keys()
+        if is_meta and not was_meta:  # a second is that of the session which this one continues
             session, model, begun = str(payload["id"]), None, payload.get("timestamp")
+        was_meta = is_meta
         model = payload.get("model") or model
-        is_item = line.get("type") in ("response_item", payload.get("type")) and payload.get("type") in _ITEMS.split()
-        if is_item and not _is_written_by_codex(payload):
-            for call in _call(session, payload, line.get("timestamp"), model=model):
+        item = item_of(line, payload)
+        if item is not None and not _is_written_by_codex(item):
+            for call in _call(session, item, line.get("timestamp"), model=model):
                 yield {**call, "time": call["time"] or begun}
 
     return each_call(source, CODEX.layout, read)
 
 
 _ITEMS = "message reasoning function_call function_call_output custom_tool_call custom_tool_call_output"
+_EVENTS = {"UserMessage": "user", "user_message": "user", "AgentMessage": "assistant", "agent_message": "assistant"}
+
+
+def _item_of_line(line: dict[str, Any], payload: dict[str, Any]) -> dict[str, Any] | None:
+    is_item = line.get("type") in ("response_item", payload.get("type")) and payload.get("type") in _ITEMS.split()
+    return payload if is_item else None
+
+
+def _item_of_event(line: dict[str, Any], payload: dict[str, Any]) -> dict[str, Any] | None:
+    said = payload.get("item") or payload  # before 0.147 by itself
+    role = _EVENTS.get(value_at(said, "type") or "") if line.get("type") == "event_msg" else None
+    return {"role": role, "content": first_of(said, ("content", "message"), "")} if role else None
 
 
 def _is_written_by_codex(item: dict[str, Any]) -> bool:

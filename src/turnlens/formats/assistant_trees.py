@@ -24,6 +24,7 @@ from turnlens.formats.columns import value_at
 from turnlens.formats.format import Format, record_heads, signs
 from turnlens.formats.message_layouts import instructions_apart, plain_message
 from turnlens.formats.message_times import iso_time, time_and_order
+from turnlens.formats.model_bodies import response_message
 from turnlens.formats.source_file import Source
 
 Message = dict[str, Any]
@@ -143,7 +144,13 @@ def _open_webui(raw: Any, source: Source) -> dict[str, Any] | None:
     row = {"id": record.get("id"), "title": record.get("title") or chat.get("title")}
     row["time"] = iso_time(record.get("created_at")) or time_and_order(chat.get("timestamp"))[0]
     row["model"] = next(iter(chat.get("models") or ()), None)
-    return _row(row, [_rated(message, message.get("annotation"), message.get("timestamp")) for message in shown])
+    said = [message if message.get("content") else {**message, **_put_out(message)} for message in shown]
+    return _row(row, [_rated(message, message.get("annotation"), message.get("timestamp")) for message in said])
+
+
+def _put_out(message: Message) -> Message:
+    """The message in the items of Responses that it came in, if there are any."""
+    return (response_message(message) or {}) if message.get("output") else {}
 
 
 def _librechat(raw: Any, source: Source | None) -> dict[str, Any] | None:

@@ -28,7 +28,7 @@ from typing import Any
 
 from turnlens.formats.bad_input import BadRow, parse_record, parse_value, value_or_problem
 from turnlens.formats.call_sessions import message_key
-from turnlens.formats.columns import conversation_field, joined_time, time_fields
+from turnlens.formats.columns import conversation_field, joined_time, time_fields, value_at
 from turnlens.formats.conversation_snapshots import last_snapshots
 from turnlens.formats.format import Format, Head, object_head
 from turnlens.formats.message_layouts import INSTEAD_OF_TEXT, parsed, plain_message, with_system
@@ -36,7 +36,7 @@ from turnlens.formats.message_times import DateOrder, lone_moment
 from turnlens.formats.model_bodies import response_message
 from turnlens.formats.source_file import Source
 
-_ANSWERS = ("response", "completion")
+_ANSWERS = ("response", "completion", "choices")
 _PAIRS = (
     *(("prompt", answer) for answer in ("completion", "response", "chosen")),
     *(("input", "preferred_output"), ("instruction", "output"), ("instruction", "response"), ("question", "answer")),
@@ -84,6 +84,8 @@ def _with_answer(row: dict[str, Any]) -> dict[str, Any]:
     """Append the answer that stands beside a history without one."""
     name = next((name for name in _ANSWERS if row.get(name)), None)
     beside = row.get(name or "")
+    if name == "choices" and isinstance(beside, list) and len(beside) == 1 and value_at(beside[0], "message.role"):
+        beside = {name: beside}
     if isinstance(beside, str) or (isinstance(beside, dict) and "choices" in beside):  # a body of Chat Completions
         beside = response_message(beside)
     last = row["messages"][-1] if row["messages"] else None

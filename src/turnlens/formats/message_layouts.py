@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from turnlens.formats.bad_input import BadRow
-from turnlens.formats.columns import first_of
+from turnlens.formats.columns import first_of, value_at
 
 # The names under which a part, or an object in it, has a name or an address; never the data itself.
 _REFERENCES = ("file_name", "filename", "name", "title", "url", "image_url", "file_id", "path", "asset_pointer", "id")
@@ -61,7 +61,7 @@ def plain_message(raw: Mapping[str, Any]) -> Mapping[str, Any]:
         raise BadRow("a message is nested too deeply; remove the innermost parts") from None
     is_empty = message.get("role") == "assistant" and "content" in message  # as OpenAI has it
     if content is None and (is_empty or INSTEAD_OF_TEXT & message.keys()):
-        message["content"] = ""
+        message["content"] = value_at(message, "audio.transcript") or ""
     if message.get("role") == "tool" and message.get("tool_calls"):
         message["role"] = "assistant"
     if message.get("role") in ("tool", "function") and (message.get("content") or "tool_call_id" in message):
@@ -141,7 +141,8 @@ def _unpacked(message: dict[str, Any]) -> dict[str, Any]:
             message.pop(name, None)
     if isinstance(message.get("parts"), list) and not message.get("content"):
         message["content"] = message.pop("parts")
-    return message
+    is_geminis = message.get("role") == "model" and isinstance(message.get("content"), list)
+    return {**message, "role": "assistant"} if is_geminis else message
 
 
 def _without_prefix(value: Any) -> Any:
@@ -216,7 +217,7 @@ def _text_of(part: Any) -> str | None:
     if not isinstance(part, dict):
         raise BadRow("a message's 'content' has a part that is neither a text nor {\"type\": …}; remove it")
     kind, text = part.get("type", "text"), part.get("text", part.get("content"))
-    if kind not in ("text", "input_text", "output_text"):
+    if str(kind).lower() not in ("text", "input_text", "output_text"):
         return None
     text = text.get("value", text) if isinstance(text, dict) else text
     if text is None and part.keys() & {"text", "content"}:

@@ -158,7 +158,8 @@ def _message(item: dict[str, Any]) -> dict[str, Any]:
     kind = str(item.get("type"))
     if kind.endswith(_PARTS):
         if kind == "reasoning":
-            item = {**item, "thinking": "\n".join(str(part.get("text") or "") for part in item.get("summary") or ())}
+            thoughts = item.get("summary") or item.get("content") or ()
+            item = {**item, "thinking": "\n".join(str(value_at(part, "text") or "") for part in thoughts)}
         _, labels = text_and_labels([item])
         filled = {name: value for name, value in labels.items() if value}
         return {"role": "tool" if kind.endswith("_output") else "assistant", "content": "", **filled}
