@@ -148,6 +148,15 @@ _CLAUDE_CODE = [
     {"type": who, "sessionId": "s", "uuid": who, "timestamp": _AT, "message": {"role": who, "content": text}}
     for who, text in (("user", "a"), ("assistant", "b"))
 ]
+_THOUGHT = '<details type="reasoning" done="true">\n<summary>Thought</summary>\n> Hm.\n</details>\n'
+_CALLED = (
+    '<details type="tool_calls" done="true" id="x" name="sum" arguments="&quot;{\\&quot;a\\&quot;: 2}&quot;" '
+    'result="&quot;5&quot;">\n<summary>Tool Executed</summary>\n</details>'
+)
+_CALCULATED = (
+    '<details type="code_interpreter" done="true" output="{&quot;stdout&quot;: &quot;1&quot;}">\n'
+    "<summary>Analyzed</summary>\n```python\nprint(1 &lt; 2)\n```\n</details>\n"
+)
 _ANSWERED = "user: open? | assistant: Yes."
 _ASKED = {"sender": "human", "text": "open?"}
 _ASKED_TWICE = "user: open? | assistant: Yes. | user: late? | assistant: No."
@@ -327,6 +336,22 @@ CASES: list[tuple[str, Any, Talks]] = [
         ),
         [_ANSWERED],
     ),
+    # marks in a text
+    *(
+        ("chats.json", [_webui("o", o={"id": "o", "parentId": "q", "role": "assistant", "content": text})], [expected])
+        for text, expected in (
+            (f"{_THOUGHT}So.", "user: mount it? | assistant: So."),
+            (f"First.\n{_THOUGHT}\nThen.\n{_THOUGHT}", "user: mount it? | assistant: First.\nThen."),
+            (f"Let me see.\n{_CALLED}\n\nIt is 5.", "user: mount it? | assistant: Let me see.\nIt is 5."),
+            (f"{_CALCULATED}Done.", "user: mount it? | assistant: Done."),
+            ("<details open>\na\n</details>", "user: mount it? | assistant: <details open>\na\n</details>"),
+            ('So <details type="reasoning">', 'user: mount it? | assistant: So <details type="reasoning">'),
+            (
+                'Ok.\n<details type="reasoning">\ncut',
+                'user: mount it? | assistant: Ok.\n<details type="reasoning">\ncut',
+            ),
+        )
+    ),
     # order by what a message answers
     *(
         ("chat.json", _librechat("open?", "Yes.", "late?", "No.", time=time, back=back), [_ASKED_TWICE])
@@ -348,6 +373,20 @@ def test_a_session_that_continues_another_has_its_own_id(tmp_path: Path) -> None
     said = _kept("user", "open?"), _kept("assistant", "Yes.")
     path = write(tmp_path / "s.jsonl", lines(_meta_line("new"), _meta_line("old"), *said, _meta_line("next"), *said))
     assert [row["id"] for row in read(path)] == ["new", "next"]
+
+
+def test_blocks_in_an_answer_become_its_labels(tmp_path: Path) -> None:
+    text = f"{_THOUGHT}See.\n{_CALLED}\n{_THOUGHT}{_CALCULATED}Done."
+    chat = _webui("o", o={"id": "o", "parentId": "q", "role": "assistant", "content": text})
+    (row,) = read(write(tmp_path / "chats.json", [chat]))
+    answer = row["messages"][1]
+    thought = "<summary>Thought</summary>\n> Hm."
+    assert (answer["content"], answer["thinking"]) == ("See.\nDone.", f"{thought}\n{thought}")
+    assert json.loads(answer["tool_calls"]) == [
+        {"id": "x", "name": "sum", "arguments": {"a": 2}},
+        {"name": "code_interpreter", "arguments": "```python\nprint(1 < 2)\n```"},
+    ]
+    assert [result["content"] for result in json.loads(answer["tool_results"])] == ["5", '{"stdout": "1"}']
 
 
 def test_ids_that_a_spreadsheet_rounded_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -7,7 +7,7 @@ https://github.com/openai/codex (``codex-rs/protocol``: ``RolloutLine``; before 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
@@ -74,14 +74,12 @@ def _claude_code(source: Source) -> Iterator[tuple[int, Any]]:
 
 def _codex(source: Source) -> Iterator[tuple[int, Any]]:
     """The items that were sent and came; where a file has none, those of its events, which else repeat them."""
-    found = _codex_items(source, _item_of_line)
+    found = _codex_items(source)
     first = next(found, None)
-    return _codex_items(source, _item_of_event) if first is None else chain([first], found)
+    return _codex_items(source, of_events=True) if first is None else chain([first], found)
 
 
-def _codex_items(
-    source: Source, item_of: Callable[[dict[str, Any], dict[str, Any]], dict[str, Any] | None]
-) -> Iterator[tuple[int, Any]]:
+def _codex_items(source: Source, of_events: bool = False) -> Iterator[tuple[int, Any]]:
     session, model, begun, was_meta = source.stem, None, None, False
 
     def read(line: dict[str, Any]) -> Iterator[Call]:
@@ -92,8 +90,9 @@ def _codex_items(
             session, model, begun = str(payload["id"]), None, payload.get("timestamp")
         was_meta = is_meta
         model = payload.get("model") or model
-        item = item_of(line, payload)
-        if item is not None and not _is_written_by_codex(item):
+        item = _of_event(payload) if of_events and line.get("type") == "event_msg" else payload
+        is_item = of_events or line.get("type") in ("response_item", payload.get("type"))
+        if is_item and item.get("type") in _ITEMS.split() and not _is_written_by_codex(item):
             for call in _call(session, item, line.get("timestamp"), model=model):
                 yield {**call, "time": call["time"] or begun}
 
@@ -104,15 +103,10 @@ _ITEMS = "message reasoning function_call function_call_output custom_tool_call 
 _EVENTS = {"UserMessage": "user", "user_message": "user", "AgentMessage": "assistant", "agent_message": "assistant"}
 
 
-def _item_of_line(line: dict[str, Any], payload: dict[str, Any]) -> dict[str, Any] | None:
-    is_item = line.get("type") in ("response_item", payload.get("type")) and payload.get("type") in _ITEMS.split()
-    return payload if is_item else None
-
-
-def _item_of_event(line: dict[str, Any], payload: dict[str, Any]) -> dict[str, Any] | None:
+def _of_event(payload: dict[str, Any]) -> dict[str, Any]:
     said = payload.get("item") or payload  # before 0.147 by itself
-    role = _EVENTS.get(value_at(said, "type") or "") if line.get("type") == "event_msg" else None
-    return {"role": role, "content": first_of(said, ("content", "message"), "")} if role else None
+    role = _EVENTS.get(str(value_at(said, "type")))
+    return {"type": "message", "role": role, "content": first_of(said, ("content", "message"), "")} if role else {}
 
 
 def _is_written_by_codex(item: dict[str, Any]) -> bool:

@@ -144,13 +144,8 @@ def _open_webui(raw: Any, source: Source) -> dict[str, Any] | None:
     row = {"id": record.get("id"), "title": record.get("title") or chat.get("title")}
     row["time"] = iso_time(record.get("created_at")) or time_and_order(chat.get("timestamp"))[0]
     row["model"] = next(iter(chat.get("models") or ()), None)
-    said = [message if message.get("content") else {**message, **_put_out(message)} for message in shown]
+    said = [m if m.get("content") or not m.get("output") else {**m, **(response_message(m) or {})} for m in shown]
     return _row(row, [_rated(message, message.get("annotation"), message.get("timestamp")) for message in said])
-
-
-def _put_out(message: Message) -> Message:
-    """The message in the items of Responses that it came in, if there are any."""
-    return (response_message(message) or {}) if message.get("output") else {}
 
 
 def _librechat(raw: Any, source: Source | None) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ one of many more types, of which new ones appear with every year; a type that is
 from __future__ import annotations
 
 import ast
+import html
 import json
 import re
 from collections.abc import Mapping
@@ -25,10 +26,12 @@ TECHNICAL_LABELS = ("note", "notice", "attachments", "tool_calls", "tool_results
 # Instead of a text, a message may have one of these.
 INSTEAD_OF_TEXT = {"tool_calls", "function_call", "refusal", "audio", "reasoning_content"}
 _INSTRUCTING = ("system", "developer")
-# Before an answer, as open models write their thoughts and as Open WebUI shows them.
-_THOUGHT_ALOUD = re.compile(
-    r"\s*<(think(?:ing)?|details type=\"reasoning\"[^>]*)>(.*?)</(?:think(?:ing)?|details)>\s*", re.S
+_THOUGHT_ALOUD = re.compile(r"\s*<think(?:ing)?>(.*?)</think(?:ing)?>\s*", re.S)  # as open models do before an answer
+# In an answer, as Open WebUI before 0.10 kept and showed it.
+_BLOCK = re.compile(
+    r'^[ \t]*<details type="(reasoning|tool_calls|code_interpreter)"([^<>]*)>(.*?)</details>', re.M | re.S
 )
+_ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 # type of a part -> label
 _JOINED = {"refusal": "refusal", "thinking": "thinking", "reasoning": "thinking", "think": "thinking"}
 _CALL_OR_RESULT = ("tool-call", "tool-result")
@@ -47,11 +50,11 @@ def plain_message(raw: Mapping[str, Any]) -> Mapping[str, Any]:
         BadRow: As for `text_and_labels`.
     """
     content = raw.get("content")
-    if len(raw) == 2 and type(content) is str and raw.get("role") != "tool" and content.lstrip()[:1] != "<":
+    if len(raw) == 2 and type(content) is str and raw.get("role") != "tool" and "<" not in content:
         return raw  # most are; there may be millions
     try:
         message = _unpacked(dict(raw))
-        content = message.get("content")
+        content = _with_blocks_apart(message)
         if isinstance(content, list):
             if message.get("role") == "tool" and not any(map(_is_part, content)):
                 content = [json.dumps(content, ensure_ascii=False)]  # what a tool returned, not parts of a message
@@ -113,7 +116,26 @@ def _put_thoughts_apart(message: dict[str, Any]) -> None:
     text = message.get("content")
     if isinstance(text, str) and message.get("role") == "assistant" and (aloud := _THOUGHT_ALOUD.match(text)):
         message["content"] = text[aloud.end() :]
-        add_labels(message, {"thinking": aloud[2].strip()})
+        add_labels(message, {"thinking": aloud[1].strip()})
+
+
+def _with_blocks_apart(message: dict[str, Any]) -> Any:
+    """The content, in parts where an answer has blocks of thoughts and tools in its text."""
+    text = message.get("content")
+    if not isinstance(text, str) or message.get("role") != "assistant":
+        return text
+    parts: list[Any] = []
+    place, end = 0, "</details>"
+    for block in _BLOCK.finditer(text, 0, text.rfind(end) + len(end)):
+        kind, attributes, inside = block.groups()
+        given = {name: unquoted(html.unescape(value)) for name, value in _ATTRIBUTE.findall(attributes)}
+        body = html.unescape(inside.partition("</summary>")[2]).strip()
+        call = {"type": "tool_call", "name": kind, "arguments": body, "output": given.get("result") or body, **given}
+        before = text[place : block.start()].strip()
+        parts += [before] if before else []
+        parts.append({"type": kind, "text": inside.strip()} if kind == "reasoning" else call)
+        place = block.end()
+    return [*parts, text[place:].lstrip()] if parts else text
 
 
 def _unpacked(message: dict[str, Any]) -> dict[str, Any]:
@@ -278,6 +300,13 @@ def attachment(part: dict[str, Any], kind: str) -> str:
             if isinstance(reference, str) and reference and not reference.startswith("data:"):
                 return f"{kind}: {reference}"
     return kind
+
+
+def unquoted(value: Any) -> Any:
+    """Decode a text that is written as JSON."""
+    with suppress(ValueError, RecursionError):
+        return parsed(json.loads(value)) if isinstance(value, str) and value[:1] == '"' else value
+    return value
 
 
 def parsed(value: Any) -> Any:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
-from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
 from turnlens.formats.column_names import plain_name
 from turnlens.formats.columns import value_at
-from turnlens.formats.message_layouts import parsed
+from turnlens.formats.message_layouts import parsed, unquoted
 
 # For each meaning its names, of which the first with a value counts; a dot leads into an object.
 _OTEL = {
@@ -166,7 +164,7 @@ def values_of(record: dict[str, Any], convention: str) -> dict[str, Any]:
     places = [with_lists(place) for place in (attributes, record, *details) if isinstance(place, dict)]
     got = {meaning: _value_of(places, names) for meaning, names in CONVENTIONS[convention].items()}
     if _is_json(record, attributes):
-        got |= {name: _unquoted(got[name]) for name in ("input", "output")}
+        got |= {name: unquoted(got[name]) for name in ("input", "output")}
     got["parent"] = got["parent"][-1] if isinstance(got["parent"], list) else got["parent"]  # all above it
     got |= {"events": _messages_in_events(record, events), "evaluations": _evaluations(events)}
     is_call = got["kind"] is None and (got["events"] or got["model"])
@@ -178,13 +176,6 @@ def _value_of(places: list[dict[str, Any]], names: tuple[str, ...]) -> Any:
     """The first value under these names that is not empty."""
     values = (parsed(value_at(place, name)) for name in names for place in places)
     return next((value for value in values if value not in (None, "", [])), None)
-
-
-def _unquoted(value: Any) -> Any:
-    """Decode a text that is written as JSON."""
-    with suppress(ValueError, RecursionError):
-        return parsed(json.loads(value)) if isinstance(value, str) and value[:1] == '"' else value
-    return value
 
 
 def _is_json(record: dict[str, Any], attributes: Any) -> bool:
