@@ -80,6 +80,38 @@ def test_unreadable_senders_are_one_error(tmp_path: Path, sender: str) -> None:
     assert [row["messages"][0]["role"] for row in read(path, "mbox", on_error="skip")] == ["a@b.c"]
 
 
+def parts(kind: str, *texts: str) -> str:
+    inside = "".join(f"--b\nContent-Type: {text}\n" for text in texts)
+    return f'Content-Type: multipart/{kind}; boundary="b"\n\n{inside}--b--\n'
+
+
+FLOWED = "text/plain; format=flowed"
+PICTURE = 'image/png; name="a.png"\nContent-Disposition: inline\n\nAAAA'
+
+
+@pytest.mark.parametrize(
+    ("body", "content"),
+    [
+        (parts("alternative", "text/plain\n\n \n", "text/html\n\n<p>Only here"), "Only here"),
+        (parts("alternative", "text/plain\n\nplain", "text/html\n\n<p>rich"), "plain"),
+        (parts("mixed", "text/plain\n\nbefore", PICTURE, "text/plain\n\nbehind"), "before\nbehind"),
+        (parts("mixed", "text/plain\n\nsee", 'text/plain; name="a.log"\n\n0 1'), "see"),
+        (parts("mixed", "text/plain\n\nYes.\n> Really?", PICTURE, "text/plain\n\nThe list"), "Yes.\nThe list"),
+        (parts("mixed", "text/plain\n\nYes.", PICTURE, "text/plain\n\nBen wrote 1.5.:\n> Really?"), "Yes."),
+        (
+            f"Content-Type: {FLOWED}\n\nA line \ngoes \n on.\n\nNew. \n\n> x \n> y\nz",
+            "A line goes on.\n\nNew. \n\n> x \n> y\nz",
+        ),
+        (f"Content-Type: {FLOWED}; delsp=yes\n\nAb \ncd", "Abcd"),
+    ],
+)
+def test_all_text_that_is_shown_is_read_once(tmp_path: Path, body: str, content: str) -> None:
+    first = "From x Wed May  1 10:00:00 2024\nFrom: a@b.c\nMessage-ID: <1@b>\n\nReally?\n"
+    second = f"\nFrom x Wed May  1 10:00:00 2024\nFrom: b@b.c\nReferences: <1@b>\n{body}\n"
+    (row,) = read(write(tmp_path / "a.mbox", first + second))
+    assert row["messages"][1]["content"] == content
+
+
 ANSWERED = "> Really?\nYes.\n> When?\nNow."
 OUTLOOK = "Yes.\n\n________________________________\nVon: Ann\nGesendet: Mai\nAn: Ben\n\nReally?"
 

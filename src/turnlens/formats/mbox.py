@@ -42,6 +42,8 @@ _LONGEST_HEADER = 4_000
 _LONGEST_PLAIN_HEADER = 100_000  # of those it parses no further
 _PLAIN_HEADERS = ("references", "in-reply-to", "subject")
 _SIGNATURE = re.compile(r"^-- ?$", re.MULTILINE)  # RFC 3676, section 4.3
+# A line of one's own that goes on in the next (section 4.2), and the blank that is put before some lines (4.4).
+_FLOWED = re.compile(r"^(?!>|-- $)(.*) \n(?!>|-- ?$|$) ?", re.MULTILINE)
 # A line of dashes or underscores, then at least two of the header's lines: From, Sent, To, Subject in any language.
 _FORWARDED = re.compile(
     r"^(?:_{10,}|---[^\n]*---)[ \t]*\n(?:[ \t]*\n)*(?:[^\s:][^:\n]{0,20}:[^\n]*\n){2,}", re.MULTILINE
@@ -194,11 +196,11 @@ def _message(mail: EmailMessage, is_first: bool) -> dict[str, Any]:
     name, address = _sender(mail)
     if not (name or address):
         raise BadRow("an e-mail has no sender in 'From' that can be read; expected From: Ann <ann@example.com>")
-    text, files = _text(mail)
+    texts, files = _texts(mail)
     answers = _ids(mail, "In-Reply-To") or _ids(mail, "References")[-1:]
     return {
         "role": name or address,
-        "content": text if is_first else without_quoted_mail(text),
+        "content": "\n".join(texts).strip() if is_first else without_quoted_mail(*texts),
         "address": address or None,
         "time": date.isoformat() if (date := _date(mail)) is not None else None,
         "message_id": "".join(_ids(mail, "Message-ID")[:1]) or None,
@@ -214,25 +216,39 @@ def _sender(mail: EmailMessage) -> tuple[str, str]:
         return "", ""
 
 
-def _text(mail: EmailMessage) -> tuple[str, list[str]]:
-    """The text, plain if there is one, and the names of what is attached."""
+def _texts(mail: EmailMessage) -> tuple[list[str], list[str]]:
+    """The texts that are shown, and the names of what is attached."""
     body = mail.get_body(("plain", "html"))
-    others = [part for part in mail.walk() if part.get_filename()]
-    files = [f"file: {part.get_filename()}" for part in others]
+    files = [f"file: {part.get_filename()}" for part in mail.walk() if part.get_filename()]
     if body is None:  # nothing but files, or parts that are announced and not there
         payload = mail.get_payload() if mail.get_content_maintype() == "multipart" else ""
-        return payload.strip() if isinstance(payload, str) else "", files
-    content = _decoded(cast(EmailMessage, body))
-    return (html_text(content)[0] if body.get_content_subtype() == "html" else content.strip()), files
+        return [payload] if isinstance(payload, str) else [], files
+    return [text for text in _shown(mail, cast(EmailMessage, body)) if text], files
+
+
+def _shown(part: EmailMessage, body: EmailMessage) -> Iterator[str]:
+    """The texts of all parts but attached files; of alternatives, the plain one if it says anything."""
+    if part.is_multipart() and part.get_content_subtype() not in ("alternative", "related"):
+        for inner in part.iter_parts() if part.get_content_maintype() == "multipart" else ():
+            if inner is body or not inner.get_filename():
+                yield from _shown(cast(EmailMessage, inner), body)
+    else:
+        bodies = [cast(EmailMessage, found) for kind in ("plain", "html") if (found := part.get_body((kind,)))]
+        yield next(filter(None, map(_decoded, bodies)), "")
 
 
 def _decoded(body: EmailMessage) -> str:
     try:
         raw = cast(bytes, body.get_payload(decode=True) or b"")
-        encoding = str(body.get_param("charset") or "")
+        encoding, form, deleted = (str(body.get_param(name) or "") for name in ("charset", "format", "delsp"))
     except (LookupError, UnicodeError, ValueError, TypeError, AttributeError):  # headers that say nothing
         return ""
-    return decoded(raw, encoding, cast(_Forgiving, body.policy).place).replace("\r\n", "\n")
+    text = decoded(raw, encoding, cast(_Forgiving, body.policy).place).replace("\r\n", "\n")
+    if body.get_content_subtype() == "html":
+        return html_text(text)[0]
+    if form.lower() == "flowed":
+        text = _FLOWED.sub(r"\1" if deleted.lower() == "yes" else r"\1 ", text)
+    return text.strip()
 
 
 FORMAT = Format(
@@ -247,8 +263,8 @@ FORMAT = Format(
 )
 
 
-def without_quoted_mail(text: str) -> str:
-    r"""The text without signature and without the earlier e-mail repeated at its end.
+def without_quoted_mail(*texts: str) -> str:
+    r"""The text, perhaps in parts, without signature and without the earlier e-mail repeated at the end.
 
     Quotations that are answered point by point stay, and so does a text that is nothing but a quotation.
 
@@ -257,6 +273,10 @@ def without_quoted_mail(text: str) -> str:
     >>> without_quoted_mail("> Really?\nYes.")
     '> Really?\nYes.'
     """
+    return "\n".join(filter(None, map(_own, texts))) or "\n".join(texts).strip()
+
+
+def _own(text: str) -> str:
     own = text.replace("\r\n", "\n")
     forwarded = _FORWARDED.search(own)
     if forwarded:
@@ -265,7 +285,7 @@ def without_quoted_mail(text: str) -> str:
     signature = _SIGNATURE.search(own)
     if signature:
         own = own[: signature.start()]
-    return own.strip() or text.strip()
+    return own.strip()
 
 
 def _without_last_quotation(text: str) -> str:
