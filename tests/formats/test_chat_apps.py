@@ -64,3 +64,15 @@ def test_pages_of_unknown_products_are_read_by_columns(tmp_path: Path) -> None:
     known = [{"ticket_id": 7, "author": "customer", "body": HELLO}]
     [row] = read(write(tmp_path / "known.json", {"results": known, "next": None}))
     assert (row["id"], row["messages"][0]["role"]) == ("7", "customer")
+
+
+def test_the_parts_of_a_chat_of_meta_are_one(tmp_path: Path) -> None:
+    said = {"ann_1/message_1": [4, 3], "ann_1/message_2": [2, 1], "ben_2/message_1": [5]}
+    for name, times in said.items():
+        messages = [{"sender_name": "Ann", "timestamp_ms": 1700000000000 + n, "content": str(n)} for n in times]
+        write(tmp_path / f"{name}.json", {"thread_path": f"inbox/{name[:5]}", "messages": messages})
+    write(tmp_path / "ben_2" / "message_2.json", {"thread_path": "inbox/ben_2", "messages": [messages[0], "hello"]})
+    rows = read(tmp_path, on_error="skip")
+    assert [[message["content"] for message in row["messages"]] for row in rows] == [["1", "2", "3", "4"]]
+    with pytest.raises(ConversationError, match="found 'hello' as a message"):
+        read(tmp_path)

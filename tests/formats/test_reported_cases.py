@@ -32,6 +32,10 @@ def _section(*texts: str) -> dict[str, Any]:
     return {"type": "rich_text_section", "elements": [{"type": "text", "text": text} for text in texts]}
 
 
+def _block(text: str) -> dict[str, Any]:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": text}}
+
+
 def _discord(**message: Any) -> dict[str, Any]:
     plain = {"id": "1", "type": "Default", "timestamp": "2026-01-01T10:00:00+00:00", "content": ""}
     return {"guild": {}, "channel": {"id": "1"}, "messages": [{**plain, "author": {"name": "ann"}, **message}]}
@@ -183,7 +187,23 @@ CASES: list[tuple[str, Any, Talks]] = [
         ["app: Alert\ndisk\nfull"],
     ),
     ("d.json", _slack(text="own", blocks=_rich(_section("other"))), ["app: own"]),
+    # a second text beside a filled one
+    ("d.json", _slack(text="Down", blocks=[_block("*Down*"), _block("db1 is full")]), ["app: Down\ndb1 is full"]),
+    ("d.json", _slack(text="Down at <https://a.b|db1>", blocks=[_block("<https://a.b|db1>")]), ["app: Down at db1"]),
+    ("d.json", _slack(text="Down", attachments=[{"title": "db1", "text": "full"}]), ["app: Down\ndb1\nfull"]),
+    ("d.json", _slack(text="", attachments=[{"title": "Down", "text": "db1"}]), ["app: Down\ndb1"]),
+    ("d.json", _slack(text="see", attachments=[{"from_url": "https://a.b", "text": "A page"}]), ["app: see"]),
+    ("d.json", _slack(text="", attachments=[{"is_share": True, "text": "Shared"}]), ["app: Shared"]),
     ("d.json", _discord(forwardedMessage={"content": "restart it"}), ["ann: restart it"]),
+    *(("d.json", _discord(type=type, content="done"), ["ann: done"]) for type in ("0", "19", "20", "23")),
+    ("d.json", _discord(type="7", content="done"), ["ann: "]),
+    (
+        "result.json",
+        _telegram(
+            todo_list={"title": ["My ", {"type": "bold", "text": "list"}], "answers": [{"id": 1, "text": "tea"}]}
+        ),
+        ["Ann: My list\ntea"],
+    ),
     ("d.json", _discord(embeds=[{"title": "CI", "description": "build failed"}]), ["ann: build failed"]),
     ("conversations.json", _claude("", ("", _PASTE)), [f"user: {_PASTE}"]),
     ("conversations.json", _claude("please", ("paste.txt", _PASTE)), [f"user: please\n\n{_PASTE}"]),

@@ -2,9 +2,9 @@
 
 Discord: a file is a channel or thread, one conversation. The role is the unique name; the name shown is the label
 ``nickname``. Telegram: a file is one chat, or all of them under ``chats.list`` and ``left_chats.list``; the role is the
-name shown. Meta's, of Messenger and Instagram: a file is a chat (``message_1.json``), newest message first, whose UTF-8
-was read as Latin-1. A message without a text of its own has that of what it forwards or embeds. What the app writes
-itself (somebody joined, a message was pinned) is a ``notice``; files, embeds, stickers and the like are
+name shown. Meta's, of Messenger and Instagram: a file is a chat, or a part of one (``message_1.json``), newest message
+first, whose UTF-8 was read as Latin-1. A message without a text of its own has that of what it forwards or embeds. What
+the app writes itself (somebody joined, a message was pinned) is a ``notice``; files, embeds, stickers and the like are
 ``attachments``; ``reply_to`` is the ``message_id`` of the message that another answers.
 
 Sources: https://github.com/Tyrrrz/DiscordChatExporter (``JsonMessageWriter.cs``) and
@@ -15,10 +15,11 @@ https://www.facebook.com/help/212802592074644 (*Download your information*, JSON
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from turnlens.formats.bad_input import BadRow, parse_record
+from turnlens.formats.bad_input import BadRow, parse_record, value_or_problem
 from turnlens.formats.columns import first_of, value_at
 from turnlens.formats.format import Format, object_head, page_records, signs
 from turnlens.formats.message_times import time_and_order
@@ -27,7 +28,7 @@ from turnlens.formats.text_encoding import without_mojibake
 
 _KEPT = "id type timestamp content author reference attachments embeds stickers forwardedMessage"
 _META_FILES = ("photos", "videos", "audio_files", "files", "gifs", "sticker", "share", "media")
-_DISCORD_TEXTS = ("Default", "Reply", "0", "19")  # numbers in exports of old versions
+_DISCORD_TEXTS = ("Default", "Reply", "0", "19", "20", "23")  # types without a name have Discord's number
 _TELEGRAM_FILES = ("media_type", "sticker_emoji", "photo", "file", "poll.question", "location_information")
 
 
@@ -117,9 +118,9 @@ def _telegram(raw: Any, source: Source) -> dict[str, Any] | None:
 
 def _telegram_message(message: dict[str, Any], time: str | None) -> dict[str, Any] | None:
     """The message; None for one that holds neither a text nor anything else."""
-    text: Any = message.get("text") or ""
-    if isinstance(text, list):  # pieces, each with its style
-        text = "".join(str(piece.get("text") or "") if isinstance(piece, dict) else str(piece) for piece in text)
+    todo = message.get("todo_list") or {}
+    listed = [todo.get("title"), *(task.get("text") for task in todo.get("answers") or ())]
+    text = "\n".join(filter(None, map(_styled_text, (message.get("text"), *listed))))
     is_text = message.get("type") == "message"
     speaker = first_of(message, ("from", "actor", "from_id", "actor_id"), "unknown")
     file = next((value for path in _TELEGRAM_FILES if (value := value_at(message, path))), None)
@@ -128,7 +129,7 @@ def _telegram_message(message: dict[str, Any], time: str | None) -> dict[str, An
         return None
     return {
         "role": str(speaker),
-        "content": str(text).strip() if is_text else "",
+        "content": text.strip() if is_text else "",
         "time": time,
         "message_id": str(message["id"]) if "id" in message else None,
         "reply_to": str(message["reply_to_message_id"]) if message.get("reply_to_message_id") else None,
@@ -137,10 +138,25 @@ def _telegram_message(message: dict[str, Any], time: str | None) -> dict[str, An
     }
 
 
+def _styled_text(text: Any) -> str:
+    """A text of Telegram, perhaps in pieces, each with its style."""
+    pieces = text if isinstance(text, list) else [text]
+    return "".join(str((piece.get("text") if isinstance(piece, dict) else piece) or "") for piece in pieces)
+
+
+def _meta_records(source: Source) -> Iterator[tuple[int, Any]]:
+    """The parts of each chat, which are in files beside each other."""
+    parsed = ((number, value_or_problem(raw)) for number, raw in source.records())
+    for _, parts in groupby(parsed, key=lambda item: first_of(item[1], ("thread_path",), item[0])):
+        numbers, chats = zip(*parts)
+        yield numbers[0], chats
+
+
 def _meta(raw: Any, source: Source) -> dict[str, Any] | None:
     """The chat in order of time; None for one without messages."""
-    chat = parse_record(raw)
-    messages = [_meta_message(message) for message in chat["messages"]]
+    chats = [parse_record(part) for part in raw]
+    chat = chats[0]
+    messages = [_meta_message(message) for part in chats for message in part["messages"]]
     messages.sort(key=itemgetter(0))
     title = chat.get("title") or chat.get("threadName")
     return {"messages": [row for _, row in messages], "title": without_mojibake(title)} if messages else None
@@ -192,6 +208,8 @@ META = Format(
     is_export=True,
     description="chats of Messenger and Instagram as Meta exports them (message_1.json)",
     layout='{"participants", "messages": [{"sender_name", "timestamp_ms", "content"}, …]}',
+    records=_meta_records,
     convert=_meta,
     matches=signs("messages/sender_name|messages/senderName"),
+    spans_files=True,
 )

@@ -4,8 +4,9 @@ Given the folder of the export or of a channel, each thread (the messages of one
 conversation, and so are the messages of a day that belong to no thread. A daily file alone is read by itself.
 
 Members are called by the names they show, also where a message mentions them. What Slack writes itself (somebody
-joined, the topic was changed) is a ``notice``, files are ``attachments``. Where ``text`` is empty or says only that the
-message has more, the text is that of ``blocks``, else that of ``attachments``.
+joined, the topic was changed) is a ``notice``, files are ``attachments``. The text is ``text``, unless that says only
+that the message has more, and then what else apps show in ``blocks`` and ``attachments``. Previews of links and of
+shared messages are the text only where there is no other.
 
 Sources: https://slack.com/help/articles/220556107-How-to-read-Slack-data-exports and
 https://docs.slack.dev/messaging/formatting-message-text.
@@ -30,6 +31,8 @@ from turnlens.formats.source_file import Source
 _REFERENCE = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 # Apps put these in place of what they show in blocks.
 _IN_PLACE_OF_BLOCKS = re.compile(r"\s*(this (message contains|content can.t be displayed)[^\n]*)?\s*", re.I)
+_PREVIEWS = ("from_url", "is_msg_unfurl", "is_share")  # in attachments of links and of shared messages
+_words = re.compile(r"[^\W_]+").findall
 _NOT_SAID = ("actions", "input", "button", "image")  # types of blocks to press or look at
 # Other subtypes are what Slack writes itself.
 _SAID = (None, "bot_message", "me_message", "thread_broadcast", "file_share", "file_comment", "reply_broadcast")
@@ -89,9 +92,15 @@ def convert(raw: Thread, source: Source) -> dict[str, Any]:
 
 def _message(message: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
     own = message.get("text") or ""
-    if _IN_PLACE_OF_BLOCKS.fullmatch(own):
-        own = _block_text(message.get("blocks")) or _attached_text(message) or own
-    text = _plain_text(own, names)
+    has_text = not _IN_PLACE_OF_BLOCKS.fullmatch(own)
+    # what somebody writes is also in a block of rich text
+    blocks = (block for block in message.get("blocks") or () if not (has_text and block.get("type") == "rich_text"))
+    shown = list(filter(None, map(_block_text, blocks)))
+    shown += _attached_texts(message, with_previews=not (has_text or shown))
+    if has_text:
+        said = set(_words(f"{own} {_plain_text(own, names)}"))
+        shown = [own, *(text for text in shown if not said.issuperset(_words(_plain_text(text, names))))]
+    text = _plain_text("\n".join(dict.fromkeys(shown)) or own, names)
     described: dict[str, Any] = {
         "time": iso_time(message["ts"]),
         "attachments": [f"file: {file.get('name') or file.get('id')}" for file in message.get("files") or ()] or None,
@@ -109,14 +118,13 @@ def _speaker(message: dict[str, Any], names: dict[str, str]) -> str:
     return names.get(member) or shown or member or "slack"
 
 
-def _attached_text(message: dict[str, Any]) -> str:
-    """The text that an app puts into attachments."""
-    texts: list[str] = []
+def _attached_texts(message: dict[str, Any], with_previews: bool) -> Iterator[str]:
+    """The texts that an app puts into attachments."""
     for item in message.get("attachments") or ():
-        fields = [field.get(name) for field in item.get("fields") or () for name in ("title", "value")]
-        inner = [_block_text(item.get("blocks")) or item.get("text"), *fields]
-        texts += [item.get("pretext"), *(inner if any(inner) else [item.get("fallback") or item.get("title")])]
-    return "\n".join(filter(None, texts))
+        if with_previews or not any(map(item.get, _PREVIEWS)):
+            fields = [field.get(name) for field in item.get("fields") or () for name in ("title", "value")]
+            inner = [item.get("title"), _block_text(item.get("blocks")) or item.get("text"), _block_text(fields)]
+            yield from filter(None, [item.get("pretext"), *(inner if any(inner) else [item.get("fallback")])])
 
 
 def _block_text(block: Any) -> str:
@@ -129,6 +137,8 @@ def _block_text(block: Any) -> str:
         return ""
     if block.get("type") == "user":
         return f"<@{block.get('user_id')}>"
+    if block.get("type") == "emoji":
+        return f":{block.get('name')}:"
     if block.get("type") == "link":
         return str(block.get("text") or block.get("url") or "")
     elements = block.get("elements") or ()
