@@ -138,3 +138,15 @@ def test_a_bad_ticket_is_named_and_skipped(tmp_path: Path) -> None:
     with pytest.raises(ConversationError, match=r"t\.jsonl:2: .*'zendesk' expects"):
         read(path)
     assert [row["id"] for row in read(path, on_error="skip")] == ["35"]
+
+
+def test_what_lacks_a_first_message_is_read(tmp_path: Path) -> None:
+    opened = {**ZENDESK, "id": 36, "submitter_id": 11, "description": "Hello?", "comments": []}
+    bare = {"id": 37, "requester_id": 10, "description": "Bye"}
+    for place, tickets in enumerate(([opened, ZENDESK, bare], [{**opened, "description": ""}, ZENDESK])):
+        rows = read(write(tmp_path / f"{place}.jsonl", lines(*tickets)))
+        told = [(row["id"], row["messages"][0]["role"], row["messages"][0]["content"]) for row in rows]
+        first, last = ("36", "assistant", "Hello?"), ("37", "user", "Bye")
+        assert told == [first, ("35", "user", SALAM), last][slice(None) if place == 0 else slice(1, 2)]
+    rows = read(write(tmp_path / "c.jsonl", lines(INTERCOM, {**INTERCOM, "source": None})))
+    assert [message.get("note") for message in rows[1]["messages"]] == [None, "call her", None]

@@ -28,16 +28,18 @@ _RATINGS = {"good": 1, "bad": 0, "unoffered": None, "offered": None}
 
 
 def _intercom(raw: Any, source: Source) -> dict[str, Any]:
-    """The conversation; its ``source``, which is a message too, comes first."""
+    """The conversation; its ``source``, which is a message too, comes first where there is one."""
     conversation = parse_record(raw)
-    first = {**conversation["source"], "created_at": conversation.get("created_at")}
-    parts = (conversation.get("conversation_parts") or {}).get("conversation_parts") or ()
+    first = conversation["source"] or {}
+    parts = list((conversation.get("conversation_parts") or {}).get("conversation_parts") or ())
+    if first:
+        parts.insert(0, {**first, "created_at": conversation.get("created_at")})
     tags = (conversation.get("tags") or {}).get("tags") or ()
-    authors = {str(author.get("id")): author for part in (first, *parts) if (author := part.get("author"))}
+    authors = {str(author.get("id")): author for part in parts if (author := part.get("author"))}
     title = conversation.get("title") or first.get("subject")
     return {
         "id": conversation["id"],
-        "messages": [_part(part) for part in (first, *parts)],
+        "messages": [_part(part) for part in parts],
         "title": html_text(title)[0] if title else None,
         "rating": (conversation.get("conversation_rating") or {}).get("rating"),
         "time": iso_time(conversation.get("created_at")),
@@ -87,10 +89,16 @@ def _zendesk_records(source: Source) -> Iterator[tuple[int, Any]]:
         yield number, {**ticket, **beside} if isinstance(ticket, dict) else ticket
 
 
-def _zendesk(raw: Any, source: Source) -> dict[str, Any]:
-    """The comments in order, the first of which is what the ticket was opened with."""
+def _zendesk(raw: Any, source: Source) -> dict[str, Any] | None:
+    """The comments in order; the first, with which the ticket was opened, is also its ``description``."""
     ticket = parse_record(raw)
+    if ticket.get("description") and not ticket.get("comments"):
+        asker = ticket.get("submitter_id") or value_at(ticket, "submitter.id") or ticket.get("requester_id")
+        opened = {"author_id": asker or value_at(ticket, "requester.id"), "created_at": ticket.get("created_at")}
+        ticket = {**ticket, "comments": [{**opened, "body": ticket["description"]}]}
     comments = ticket["comments"]
+    if not comments:
+        return None
     named = [ticket[place] for place in ("requester", "submitter", "assignee") if isinstance(ticket.get(place), dict)]
     people = ChainMap(_by_id(named), _by_id(ticket.get("users")))
     requester = ticket.get("requester_id") or (ticket.get("requester") or {}).get("id") or comments[0]["author_id"]
