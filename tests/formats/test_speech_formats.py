@@ -8,11 +8,13 @@ from samples import HELLO, NIHAO, SALAM, SHALOM, SRT, TRANSCRIPT, VTT, WHISPER, 
 from turnlens.errors import ConversationError
 
 
-def message(role: str, content: str, start: float, end: float) -> dict[str, Any]:
-    return {"role": role, "content": content, "start": start, "end": end}
+def message(role: str, content: str, start: float, end: float | None) -> dict[str, Any]:
+    return {"role": role, "content": content, "start": start, **({} if end is None else {"end": end})}
 
 
 BOTH = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>Hi</v>\n<v.loud Ben>Hello</v>\n\n00:03.000 --> 00:04.000\nmore\n"
+BARE = "00:00:01,000 --> 00:00:02,000"
+CHUNKS = {"text": "", "chunks": [{"timestamp": [0.5, 1.0], "text": " Hi"}, {"timestamp": [1.0, None], "text": " Yo"}]}
 NAMES = [("Änn", HELLO, 1, 2.5), ("Änn", "which goes on: here", 3, 4)]
 NAMES += [("دان", SALAM, 5, 6), ("Änn", "Ja.", 5, 6), ("دان", "👍", 3607, 3608)]
 
@@ -26,6 +28,13 @@ NAMES += [("دان", SALAM, 5, 6), ("Änn", "Ja.", 5, 6), ("دان", "👍", 360
         ("voices.vtt", VTT, [("Änn", f"{HELLO} & welcome", 1, 2.5), ("דן", SHALOM, 3, 64)], None),
         ("both.vtt", BOTH, [("Ann", "Hi", 1, 2), ("Ben", "Hello", 1, 2), ("Ben", "more", 3, 4)], None),
         ("names.srt", SRT, NAMES, None),
+        (
+            "bare.srt",
+            f"{BARE}\n\n{{\\an8}}Hi {{\\i1}}you{{\\i0}}\n\n{BARE}\n{{so}}\n",
+            [("speaker", "Hi you", 1, 2), ("speaker", "{so}", 1, 2)],
+            None,
+        ),
+        ("chunks.json", CHUNKS, [("speaker", "Hi", 0.5, 1), ("speaker", "Yo", 1, None)], None),
         ("plain.srt", "1\n00:00:01,000 --> 00:00:02,000\n<i>Good</i> day.\n", [("speaker", "Good day.", 1, 2)], None),
     ],
 )

@@ -29,7 +29,7 @@ from turnlens.formats.source_file import Source
 from turnlens.formats.transcript import speakers, spoken_by
 
 _VOICE = re.compile(r"<v(?:\.[^\s>]*)?[ \t]+([^\s<>][^<>]*)>")
-_TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<\d[\d:.]*>")
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<\d[\d:.]*>|\{\\[^{}]*\}")
 _TIMING = re.compile(r"\s*(\d+:)?\d{2}:\d{2}[.,]\d{3}\s+-->\s")
 _TIMES = r"[ \t]*(?:\d+:)?\d{2}:\d{2}[.,]\d{3}[ \t]+-->"
 # Blank lines after times, where neither times nor a block of another kind follow.
@@ -40,7 +40,7 @@ _MOST_ROLLED = 8  # lines; a screen shows two or three
 _WORD_TIME = re.compile(r"<\d[\d:.]*>")  # within captions that roll up
 _UNNAMED = "speaker"
 # Where the segments are, and how many of their units make a second.
-_SEGMENTS = {"segments": 1, "transcription": 1000}
+_SEGMENTS = {"segments": 1, "transcription": 1000, "chunks": 1}
 
 
 def _whisper(raw: Any, source: Source) -> dict[str, Any]:
@@ -55,7 +55,9 @@ def _whisper(raw: Any, source: Source) -> dict[str, Any]:
 
 
 def _segment(segment: dict[str, Any], units: int) -> dict[str, Any]:
-    offsets = segment.get("offsets") or {"from": segment.get("start"), "to": segment.get("end")}
+    pair = segment.get("timestamp")  # of Transformers
+    start, end = pair if isinstance(pair, list) else (segment.get("start"), segment.get("end"))
+    offsets = segment.get("offsets") or {"from": start, "to": end}
     times = {"start": offsets["from"], "end": offsets["to"]}
     return {
         "role": str(segment.get("speaker") or _UNNAMED),
@@ -75,6 +77,8 @@ def _captions(source: Source) -> Iterator[tuple[int, list[Any]]]:
         raise ConversationError(source.name, str(TooLargeError("the file")))
     text = _BLANK_AFTER_TIMES.sub(r"\1", raw.decode("utf-8-sig").replace("\r\n", "\n"))
     kind = "vtt" if text.lstrip().startswith("WEBVTT") else "srt"
+    if kind == "srt" and _TIMING.match(text):  # without the numbers that the library expects
+        text = re.sub(rf"^(?={_TIMES})", "1\n", text.lstrip(), flags=re.M)
     try:
         captions = webvtt.WebVTT.from_buffer(text.split("\n"), format=kind).captions
     except (MalformedCaptionError, MalformedFileError) as error:
@@ -139,13 +143,18 @@ def _seconds(time: Any) -> float:
 
 
 def _is_subtitles(head: Head) -> bool:
-    """The signature of WebVTT, or a number and a line of times."""
+    """The signature of WebVTT, or a line of times, in SRT after a number."""
     if head.line.split(maxsplit=1)[:1] == ["WEBVTT"]:
         return True
+    bare = _TIMING.match(head.line)
+    if bare:
+        return bare[1] is not None  # as SRT has hours
     return len(head.lines) > 1 and head.line.strip().isdecimal() and bool(_TIMING.match(head.lines[1]))
 
 
-_has_segments = signs("segments/start segments/text", "transcription/offsets transcription/text")
+_has_segments = signs(
+    "segments/start segments/text", "transcription/offsets transcription/text", "chunks/timestamp chunks/text"
+)
 WHISPER = Format(
     name="whisper",
     description="transcribed speech with or without speakers (Whisper, WhisperX, whisper.cpp; JSON)",
