@@ -51,12 +51,48 @@ def test_android(tmp_path: Path) -> None:
         ("\u200f31\u200f/12\u200f/2023، 9:05 م - ", "2023-12-31T21:05:00"),
         ("٣١/١٢/٢٠٢٣، ٩:٠٥ ص - ", "2023-12-31T09:05:00"),
         ("[12/31/23, 12:05:00 AM] ", "2023-12-31T00:05:00"),
+        ("31/12/23, 9:05 μ.μ. - ", "2023-12-31T21:05:00"),
+        ("31.12.2023 ÖS 9:05 - ", "2023-12-31T21:05:00"),
+        ("31/12/2023, 9:05 CH - ", "2023-12-31T21:05:00"),
+        ("[31.12.23, 9:05:09\u202fnachm.] ", "2023-12-31T21:05:09"),
+        ("2023. 12. 31. du. 9:05 - ", "2023-12-31T21:05:00"),
+        ("2023. 12. 31. de. 12:05 - ", "2023-12-31T00:05:00"),
+        ("31/12/2023 9:05 da noite - ", "2023-12-31T21:05:00"),
+        ("31/12/2023, 9:05 หลังเที่ยง - ", "2023-12-31T21:05:00"),
+        ("31.12.23 г., 21:05 ч. - ", "2023-12-31T21:05:00"),
+        ("31/12/2012 21:05:09: ", "2012-12-31T21:05:09"),
+        ("12/31/12, 9:05:09 PM: ", "2012-12-31T21:05:09"),
     ],
 )
 def test_notations_of_regions(tmp_path: Path, stamp: str, time: str) -> None:
     (row,) = read(write(tmp_path / "chat.txt", f"{stamp}Ann: hello\n{stamp}Ben: hi\n"))
     assert row["messages"][0] == {"role": "Ann", "content": "hello", "time": time}
     assert "date_order" not in row
+
+
+@pytest.mark.parametrize(
+    ("text", "read_as"),
+    [
+        ("Ann: <Media omitted>\nthe new roof", {"content": "the new roof", "attachments": ["Media omitted"]}),
+        ("Ann: <已省略多媒体>\n看", {"content": "看", "attachments": ["已省略多媒体"]}),
+        ('Ann: <b>\n<a href="x">\n', {"content": '<b>\n<a href="x">'}),
+        ("Ann: This message was deleted", {"content": "", "notice": "This message was deleted"}),
+        ("Ann: You deleted this message", {"content": "", "notice": "You deleted this message"}),
+        ("Ann: yes <This message was edited>", {"content": "yes", "notice": "This message was edited"}),
+        ("Ann: they wrote: This message was deleted", {"content": "they wrote: This message was deleted"}),
+        (
+            "Ann changed the subject to “Rome: day 1”",
+            {"role": "system", "notice": "Ann changed the subject to “Rome: day 1”"},
+        ),
+        ('Ann changed it from "A: 1" to "B: 2"', {"role": "system", "notice": 'Ann changed it from "A: 1" to "B: 2"'}),
+        ('Ann "A" Lee: he said "no"', {"role": 'Ann "A" Lee', "content": 'he said "no"'}),
+        ("Ann: Hello,\n\n\n12/31/23 10:00: we meet.\n\n", {"content": "Hello,\n\n12/31/23 10:00: we meet."}),
+    ],
+)
+def test_what_is_said_and_what_the_app_writes(tmp_path: Path, text: str, read_as: dict[str, object]) -> None:
+    (row,) = read(write(tmp_path / "chat.txt", f"31/12/23, 21:05 - {text}\n31/12/23, 21:06 - Ben: hi\n"))
+    expected = {"role": "Ann", "content": "", **read_as, "time": "2023-12-31T21:05:00"}
+    assert row["messages"] == [expected, {"role": "Ben", "content": "hi", "time": "2023-12-31T21:06:00"}]
 
 
 @pytest.mark.parametrize(

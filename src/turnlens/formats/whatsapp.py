@@ -5,7 +5,8 @@ region. A file is one conversation; further lines go on with the message before.
 decided by the file as a whole: by a number above 12, or by the order in which no message is older than the one before.
 If both would do, a warning says so, and the label ``date_order`` what was assumed.
 
-Grammar: [mark] ["["] date [","] time [am/pm] ("]" or " -") [name ": "] text; a line without a stamp continues the text.
+Grammar: [mark] ["["] date [","] time [am/pm] ("]" or " -" or, after seconds, ":") [name ": "] text; a line without a
+stamp continues the text.
 
 What the app writes itself (a line without a speaker, or a text after U+200E on iOS: a deleted message, an omitted
 image) is a ``notice``; files and omitted media are ``attachments``. Times are those of the phone, without a zone.
@@ -29,18 +30,27 @@ Order = Literal["day/month/year", "month/day/year", "year/month/day"]
 Date = tuple[int, int, int]
 
 _M = r"[\u200e\u200f\u202a-\u202e\u2066-\u2069]*"  # marks of the direction of writing, which may stand anywhere
+# Words beside times of twelve hours, as CLDR has them, without dots and blanks.
+_AFTERNOON = """pm م 下午 中午 晚上 午後 오후 μμ ös ch du слоб datarde danoite nachm odp pop ip em eh пп попл поподне
+popiet pēcpusd nm md ptg үх بظ بعدازظهر אחה״צ अपराह्न หลังเที่ยง"""
+_MORNING = """am ص 上午 凌晨 早上 午前 오전 πμ öö sa de проб damanhã damadrugada vorm dop ap fm fh дп претпл преподне
+priešpiet priekšp vm pd pg үө قظ قبلازظهر לפנה״צ पूर्वाह्न ก่อนเที่ยง"""
+_HALF = "|".join(r"[.\s]{0,2}".join(half) for half in f"{_AFTERNOON} {_MORNING}".split())
 _LINE = re.compile(
-    rf"{_M}(?:\[{_M})?(?P<a>\d{{1,4}}){_M}[./-]{_M}\s?(?P<b>\d{{1,2}}){_M}[./-]{_M}\s?(?P<c>\d{{1,4}})\.?{_M}[,،]?"
-    rf"\s+(?P<before>[^\W\d]{{1,4}}\s?)?{_M}(?P<hour>\d{{1,2}})[:.](?P<minute>\d{{2}})(?:[:.](?P<second>\d{{2}}))?"
-    rf"(?:{_M}\s?(?P<after>[^\W\d]\.?\s?[^\W\d]?\.?))?{_M}(?:\]|\s[-–])\s?(?P<rest>.*)",
+    rf"{_M}(?:\[{_M})?(?P<a>\d{{1,4}}){_M}[./-]{_M}\s?(?P<b>\d{{1,2}}){_M}[./-]{_M}\s?(?P<c>\d{{1,4}})\.?"
+    rf"(?:\s[^\W\d]\.(?=,))?{_M}[,،]?"  # a short word for "year"
+    rf"\s+(?P<before>(?:(?i:{_HALF})\.?|[^\W\d]{{1,4}})\s?)?{_M}(?P<hour>\d{{1,2}})[:.](?P<minute>\d{{2}})"
+    rf"(?:[:.](?P<second>\d{{2}}))?(?:{_M}\s?(?P<after>(?i:{_HALF})\.?|[^\W\d]\.?\s?[^\W\d]?\.?))?{_M}"
+    r"(?:\]|\s[-–]|(?(second):(?=\s)|(?!)))\s?(?P<rest>.*)",
     re.DOTALL,
 )
-_AFTERNOON, _MORNING = {"pm", "م", "下午", "午後", "오후"}, {"am", "ص", "上午", "午前", "오전"}
 _MARKS = re.compile(_M)
 _APP = "\u200e"  # before what the app writes, on iOS
 _FILE = re.compile(rf"{_APP}?<[^<>:]*: ?(?P<ios>[^<>]+\.\w+)>|^{_APP}?(?P<android>\S[^\n]*\.\w{{2,5}}) \([^()\n]+\)\n?")
-_OMITTED = re.compile(r"<([^<>]+)>")
-_APPENDED = re.compile(rf"{_APP}<([^<>]+)>$")
+_OMITTED = re.compile(r"<([^<>]+)>\Z|<(?=[^<>]*[^!-~])([^<>=/!?]+)>\n")  # with a caption, no tag such as <b>
+_APPENDED = re.compile(rf"(?:{_APP}<|<(?=This message was edited>))([^<>]+)>$")
+_DELETED = re.compile(r"(?:This message was deleted|You deleted this message)\.?")
+_QUOTES = tuple('"“”„«»')
 
 
 class Entry(NamedTuple):
@@ -54,15 +64,17 @@ class Entry(NamedTuple):
 def records(source: Source) -> Iterator[tuple[int, list[Entry] | BadRow]]:
     """The whole chat."""
     entries: list[Entry] = []
+    last = 0
     for number, line in source.text_lines():
         source.tick()
         stamp = _LINE.match(line)
         if stamp is not None:
             entries.append(Entry(number, stamp, [stamp["rest"]]))
         elif entries:
-            entries[-1].lines.append(line)
+            entries[-1].lines.extend(["", line] if number > last + 1 else [line])
         else:
             yield number, BadRow(f"found {line[:40]!r}; expected {FORMAT.layout}")
+        last = number
     if entries:
         yield entries[0].number, entries
 
@@ -113,10 +125,10 @@ def _time(entry: Entry, date: Date, order: Order) -> str:
     year = parts["year"] + 2000 if parts["year"] < 100 else parts["year"]
     stamp = entry.stamp
     hour = int(stamp["hour"])
-    half = re.sub(r"[\s.]", "", stamp["after"] or stamp["before"] or "").lower()
-    if half in _AFTERNOON:
+    half = re.sub(r"[\s.]", "", stamp["after"] or stamp["before"] or "").casefold()
+    if half in _AFTERNOON.split():
         hour = hour % 12 + 12
-    elif half in _MORNING:
+    elif half in _MORNING.split():
         hour %= 12
     try:
         time = datetime(year, parts["month"], parts["day"], hour, int(stamp["minute"]), int(stamp["second"] or 0))
@@ -130,16 +142,17 @@ def _time(entry: Entry, date: Date, order: Order) -> str:
 def _message(text: str) -> dict[str, Any]:
     """The speaker and text, and labels for files and notices."""
     name, colon, text = text.partition(": ")
-    if not colon:
-        return {"role": "system", "content": "", "notice": _MARKS.sub("", name)}
+    is_quoted = sum(map(name.count, _QUOTES)) % 2 and text.rstrip().endswith(_QUOTES)  # what a group is called
+    if is_quoted or not colon:
+        return {"role": "system", "content": "", "notice": _MARKS.sub("", f"{name}{colon}{text}")}
     message: dict[str, Any] = {"role": _MARKS.sub("", name).lstrip("~").strip() or "unknown", "content": ""}
     files = [match["ios"] or match["android"] for match in _FILE.finditer(text)]
     text = _FILE.sub("", text).strip()
-    omitted = _OMITTED.fullmatch(text)
+    omitted = _OMITTED.match(text)
     if omitted:
-        files, text = [*files, omitted[1]], ""
+        files, text = [*files, omitted[1] or omitted[2]], text[omitted.end() :].strip()
     appended = _APPENDED.search(text)
-    if text.startswith(_APP):
+    if text.startswith(_APP) or _DELETED.fullmatch(text):
         message["notice"], text = text.lstrip(_APP), ""
     elif appended:
         message["notice"], text = appended[1], text[: appended.start()].rstrip()
