@@ -30,7 +30,7 @@ NAMES += [("دان", SALAM, 5, 6), ("Änn", "Ja.", 5, 6), ("دان", "👍", 360
         ("names.srt", SRT, NAMES, None),
         (
             "bare.srt",
-            f"{BARE}\n\n{{\\an8}}Hi {{\\i1}}you{{\\i0}}\n\n{BARE}\n{{so}}\n",
+            f"{BARE}\n\n{{\\an8}}Hi {{\\i1}}you{{\\i0}}\n\n2\n{BARE}\n{{so}}\n",
             [("speaker", "Hi you", 1, 2), ("speaker", "{so}", 1, 2)],
             None,
         ),

@@ -122,8 +122,9 @@ def _attached_texts(message: dict[str, Any], with_previews: bool) -> Iterator[st
     """The texts that an app puts into attachments."""
     for item in message.get("attachments") or ():
         if with_previews or not any(map(item.get, _PREVIEWS)):
-            fields = [field.get(name) for field in item.get("fields") or () for name in ("title", "value")]
-            inner = [item.get("title"), _block_text(item.get("blocks")) or item.get("text"), _block_text(fields)]
+            fields = (field.get(name) for field in item.get("fields") or () for name in ("title", "value"))
+            listed = "\n".join(map(str, filter(None, fields)))
+            inner = [item.get("title"), _block_text(item.get("blocks")) or item.get("text"), listed]
             yield from filter(None, [item.get("pretext"), *(inner if any(inner) else [item.get("fallback")])])
 
 

@@ -78,7 +78,7 @@ def _captions(source: Source) -> Iterator[tuple[int, list[Any]]]:
     text = _BLANK_AFTER_TIMES.sub(r"\1", raw.decode("utf-8-sig").replace("\r\n", "\n"))
     kind = "vtt" if text.lstrip().startswith("WEBVTT") else "srt"
     if kind == "srt" and _TIMING.match(text):  # without the numbers that the library expects
-        text = re.sub(rf"^(?={_TIMES})", "1\n", text.lstrip(), flags=re.M)
+        text = re.sub(rf"^(?:\d+[ \t]*\n)?({_TIMES})", r"1\n\1", text.lstrip(), flags=re.M)
     try:
         captions = webvtt.WebVTT.from_buffer(text.split("\n"), format=kind).captions
     except (MalformedCaptionError, MalformedFileError) as error:
@@ -146,8 +146,7 @@ def _is_subtitles(head: Head) -> bool:
     """The signature of WebVTT, or a line of times, in SRT after a number."""
     if head.line.split(maxsplit=1)[:1] == ["WEBVTT"]:
         return True
-    bare = _TIMING.match(head.line)
-    if bare:
+    if bare := _TIMING.match(head.line):
         return bare[1] is not None  # as SRT has hours
     return len(head.lines) > 1 and head.line.strip().isdecimal() and bool(_TIMING.match(head.lines[1]))
 
