@@ -253,9 +253,8 @@ def check_present(columns: Columns, names: Iterable[str]) -> None:
     for path in filter(None, (columns.conversation, *columns.of_message, columns.messages, *columns.ignore)):
         if path not in names and path.split(".")[0] not in names:
             if meaning := re.search(r"(?:^|,)\s*([^,=]+?)\s*=", path):
-                raise ValueError(
-                    f"columns: found the meaning {meaning[1]!r}; expected {', '.join(_MEANINGS)}, with commas between"
-                )
+                expected = f"one of {', '.join(_MEANINGS)}, with commas between them"
+                raise ValueError(f"columns: found the meaning {meaning[1]!r}; expected {expected}")
             raise ValueError(f"there is no column {path!r}{did_you_mean(path, names)}; found {', '.join(names)}")
 
 
