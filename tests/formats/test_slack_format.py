@@ -40,6 +40,12 @@ def test_other_names_are_read_anew(tmp_path: Path) -> None:
     assert "anna" in {message["role"] for row in read(export) for message in row["messages"]}
 
 
+def test_without_names_of_members_their_ids_are_read(tmp_path: Path) -> None:
+    export = write_slack_export(tmp_path / "export")
+    write(export / "users.json", "null")
+    assert "U1" in {message["role"] for row in read(export) for message in row["messages"]}
+
+
 def test_the_folder_in_another_format_is_its_files(tmp_path: Path) -> None:
     with pytest.raises(ConversationError, match=r"\.json: row 1: "):
         read(write_slack_export(tmp_path / "export"), "chat")

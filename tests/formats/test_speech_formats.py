@@ -14,7 +14,14 @@ def message(role: str, content: str, start: float, end: float | None) -> dict[st
 
 BOTH = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>Hi</v>\n<v.loud Ben>Hello</v>\n\n00:03.000 --> 00:04.000\nmore\n"
 BARE = "00:00:01,000 --> 00:00:02,000"
-CHUNKS = {"text": "", "chunks": [{"timestamp": [0.5, 1.0], "text": " Hi"}, {"timestamp": [1.0, None], "text": " Yo"}]}
+CHUNKS = {
+    "text": "",
+    "chunks": [
+        {"timestamp": [0.5, 1.0], "text": " Hi"},
+        {"timestamp": [1.0, 1.0], "text": None},
+        {"timestamp": [1.0, None], "text": " Yo"},
+    ],
+}
 NAMES = [("Änn", HELLO, 1, 2.5), ("Änn", "which goes on: here", 3, 4)]
 NAMES += [("دان", SALAM, 5, 6), ("Änn", "Ja.", 5, 6), ("دان", "👍", 3607, 3608)]
 

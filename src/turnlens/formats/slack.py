@@ -77,7 +77,7 @@ def _messages(day: Source) -> Iterator[Any]:
 
 
 def _members(file: Path) -> Iterator[tuple[str, str]]:
-    for _, member in Source(file).json_values():
+    for member in (value for _, value in Source(file).json_values() if isinstance(value, dict)):
         profile = member.get("profile") or {}
         shown = profile.get("display_name") or member.get("real_name") or profile.get("real_name")
         yield member["id"], shown or member.get("name") or member["id"]

@@ -61,7 +61,7 @@ def _segment(segment: dict[str, Any], units: int) -> dict[str, Any]:
     times = {"start": offsets["from"], "end": offsets["to"]}
     return {
         "role": str(segment.get("speaker") or _UNNAMED),
-        "content": segment["text"].strip(),
+        "content": (segment["text"] or "").strip(),
         **{name: float(time) / units for name, time in times.items() if isinstance(time, int | float)},
     }
 
