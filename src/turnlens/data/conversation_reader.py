@@ -19,15 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from turnlens._utils.progress import SafeConsole, shows_progress
 from turnlens.data.read_options import OnError, ReadingOptions
 from turnlens.errors import BadRowError, ConversationError, NoConversations
-from turnlens.formats.bad_input import (
-    DAMAGE,
-    OTHER_LAYOUT,
-    BadRow,
-    Budget,
-    TooLargeError,
-    damage_of,
-    missing,
-)
+from turnlens.formats.bad_input import DAMAGE, OTHER_LAYOUT, BadRow, Budget, TooLargeError, damage_of, missing
 from turnlens.formats.conversation_splitting import parts_of
 from turnlens.formats.detection import misread_layout, reads_some
 from turnlens.formats.folders import given_size, readable_path

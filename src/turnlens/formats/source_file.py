@@ -214,7 +214,7 @@ class Source:
                 del head[:titles]
                 delimiter = told[1] if told else _delimiter(head)
                 # strict, because otherwise a quote that is never closed would swallow all later rows
-                spaced = f"{delimiter} " in head[0]  # quotes are, too
+                spaced = f"{delimiter} " in _QUOTED.sub("", head[0])  # quotes are, too
                 reader = csv.reader(chain(head, lines), delimiter=delimiter, strict=True, skipinitialspace=spaced)
                 first = lines_before
                 for cells in reader:
