@@ -48,6 +48,13 @@ def test_a_word_for_none_leaves_the_others_numbers(word: str) -> None:
     assert word in found.finished()["team"].values and set(found.numbers()) == {"rating"}
 
 
+def test_versions_measure_nothing() -> None:
+    found = Labels(2)
+    for row, value in enumerate(("1.8", "1.9")):
+        found.set(row, {"bot_version": value, "appVersion": value, "Version": value, "conversion": value})
+    assert set(found.numbers()) == {"conversion"} and len(found.finished()) == 4
+
+
 def test_durations_are_in_minutes() -> None:
     assert numbers("10:48", "31:30") == [10.8, 31.5]
     assert numbers("00:10:48", "1:10:48", "0:00:30") == [10.8, 70.8, 0.5]

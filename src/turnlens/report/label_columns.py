@@ -22,6 +22,7 @@ _GROUPING_COMMA = re.compile(r"\s*[-+]?\d{1,3}(,\d{3})+\.\d+\s*")
 _NOT_KNOWN = frozenset(["n/a", "na", "#n/a", "nan", "null", "none", "nil", "-", "–", "—", "?"])  # in place of a number
 _NO_AND_YES = {("no", "yes"), ("false", "true")}
 _TIMES = frozenset({*TIME_NAMES, "start", "end"})
+_VERSION = re.compile(r"(?:\b|_)version|Version")
 _IDENTIFIERS = 50  # so many different whole numbers, of which none occurs twice, number something and measure nothing
 
 
@@ -116,7 +117,8 @@ class Labels:
 
 def _measures(name: str, values: np.ndarray, parts: int) -> bool:
     known = values[~np.isnan(values)]
-    if name in _TIMES or (parts > 1 and not tells_how_long(name) and not are_durations(known, parts)):
+    is_time_of_day = parts > 1 and not tells_how_long(name) and not are_durations(known, parts)
+    if name in _TIMES or _VERSION.search(name) or is_time_of_day:
         return False
     different = len(np.unique(known))
     least = 1 if name == "errors" else 2  # that nothing failed is a result
