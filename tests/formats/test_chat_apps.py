@@ -67,7 +67,7 @@ def test_pages_of_unknown_products_are_read_by_columns(tmp_path: Path) -> None:
 
 
 def test_the_parts_of_a_chat_of_meta_are_one(tmp_path: Path) -> None:
-    said = {"ann_1/message_1": [4, 3], "ann_1/message_2": [2, 1], "ben_2/message_1": [5]}
+    said = {"ann_1/message_1": [4, 3], "ann_1/message_2": [3, 2, 1], "ben_2/message_1": [5]}
     for name, times in said.items():
         messages = [{"sender_name": "Ann", "timestamp_ms": 1700000000000 + n, "content": str(n)} for n in times]
         write(tmp_path / f"{name}.json", {"thread_path": f"inbox/{name[:5]}", "messages": messages})

@@ -135,8 +135,18 @@ def test_lines_that_other_json_fills_are_read(tmp_path: Path, ending: str, writt
     path = tmp_path / f"chat{ending}"
     path.write_bytes(gzip.compress(text.encode()) if ending.endswith(".gz") else text.encode())
     assert read(path) == rows
+    damaged = "[{},\n" + f"{json.dumps(rows[1])}\n" * 2
+    assert len(read(write(tmp_path / "damaged.jsonl", damaged), on_error="skip")) == 2
     pretty = json.dumps(rows[0], indent=1)
     assert read(write(tmp_path / "pretty.jsonl", f"{pretty}\n")) == rows[:1]
+
+
+def test_passages_beside_messages_are_no_speech(tmp_path: Path) -> None:
+    row = {"id": "a", "messages": turns("hello", "yes"), "chunks": [{"text": "a passage", "timestamp": 1.5}]}
+    assert [message["content"] for message in read(write(tmp_path / "c.jsonl", json.dumps(row)))[0]["messages"]] == [
+        "hello",
+        "yes",
+    ]
 
 
 def test_messages_with_further_keys_are_no_conversation(tmp_path: Path) -> None:

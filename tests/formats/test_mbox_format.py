@@ -95,6 +95,7 @@ PICTURE = 'image/png; name="a.png"\nContent-Disposition: inline\n\nAAAA'
         (parts("alternative", "text/plain\n\n \n", "text/html\n\n<p>Only here"), "Only here"),
         (parts("alternative", "text/plain\n\nplain", "text/html\n\n<p>rich"), "plain"),
         (parts("mixed", "text/plain\n\nbefore", PICTURE, "text/plain\n\nbehind"), "before\nbehind"),
+        (parts("mixed", "text/plain\n\nthe same", "text/html\n\n<p>the\n same"), "the same"),
         (parts("mixed", "text/plain\n\nsee", 'text/plain; name="a.log"\n\n0 1'), "see"),
         (parts("mixed", "text/plain\n\nYes.\n> Really?", PICTURE, "text/plain\n\nThe list"), "Yes.\nThe list"),
         (parts("mixed", "text/plain\n\nYes.", PICTURE, "text/plain\n\nBen wrote 1.5.:\n> Really?"), "Yes."),

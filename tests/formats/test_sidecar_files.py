@@ -7,6 +7,7 @@ import pytest
 
 from format_cases import MULTIWOZ_ROWS, multiwoz_file, read, turns, write
 from samples import CHATGPT, CLAUDE, SAMPLES
+from turnlens.data.conversations import read_conversations
 from turnlens.errors import ConversationError
 from turnlens.formats import FORMATS
 
@@ -73,6 +74,14 @@ def test_beside_an_export_files_without_conversations_are_passed_over(
         assert read(place) == alone
         (told,) = [record.getMessage() for record in caplog.records if "passed over" in record.getMessage()]
         assert all(str(export.parent / other) in told for other in beside) and "account.json" in told
+
+
+def test_a_file_named_beside_an_export_must_hold_conversations(tmp_path: Path) -> None:
+    export = write(tmp_path / "conversations.json", CHATGPT)
+    table = write(tmp_path / "mine.csv", "a,b\n1,2\n")
+    with pytest.raises(ConversationError, match=r"mine\.csv: could not detect the format"):
+        read_conversations([export, table])
+    assert len(read_conversations(tmp_path)) == len(read(export))
 
 
 def test_a_damaged_file_of_an_export_is_an_error(tmp_path: Path) -> None:

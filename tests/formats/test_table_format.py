@@ -163,11 +163,11 @@ def test_titles_above_the_header_of_csv_are_passed_over(tmp_path: Path) -> None:
     "written",
     [
         "conversation_id|speaker|text\na|user|one, two; three\na|bot|four\n",
-        'conversation_id, speaker, text\na, user, "one, two; three"\na, bot, four\n',
         'conversation_id,speaker,text\na,user,"one, two; three",\na,bot,four,,\n',
+        'conversation_id,speaker,text,state (open|shut|new|old|other)\na,user,"one, two; three",new\na,bot,four,new\n',
         'conversation_id,speaker,text,\na,user,"one, two; three"\na,bot,four\n',
     ],
-    ids=["bars", "blanks after commas", "more commas in rows", "a comma after the header"],
+    ids=["bars", "more commas in rows", "bars in a name", "a comma after the header"],
 )
 def test_tables_as_programs_write_them(tmp_path: Path, written: str) -> None:
     (row,) = read(write(tmp_path / "t.csv", written))

@@ -47,15 +47,6 @@ def test_workbooks_are_read_as_tables(tmp_path: Path, packed: bool) -> None:
     assert read(path) == [{"id": "7", "messages": said, "Paid": "2.5"}, {"id": "8", "messages": later}]
 
 
-def test_ids_that_the_workbook_has_rounded_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    for number, told in ((106499000000000001.0, True), (106499000000001.0, False)):
-        caplog.clear()
-        (row,) = read(workbook(tmp_path / f"{told}.xlsx", [HEADER[:3], [number, "ann", "hi"], [number, "ben", "yes"]]))
-        assert ("a spreadsheet rounded them" in caplog.text) == told and row["id"] == (
-            "1.06499e+17" if told else f"{number:.0f}"
-        )
-
-
 def test_days_and_times_may_have_two_columns(tmp_path: Path) -> None:
     rows = [["chat_id", "from", "text", "date", "time"], ["a", "u", "hi", date(2024, 5, 31), time(10, 30)]]
     assert read(workbook(tmp_path / "t.xlsx", rows))[0]["messages"][0]["time"] == "2024-05-31T10:30:00"

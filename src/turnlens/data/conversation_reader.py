@@ -78,19 +78,23 @@ class SkippedRows:
         _log.warning("\n  ".join(lines))
 
 
-def read_files(files: Sequence[Path], options: ReadingOptions, skipped: SkippedRows) -> Iterator[dict[str, Any]]:
+def read_files(
+    files: Sequence[Path], options: ReadingOptions, skipped: SkippedRows, named: Collection[Path] = ()
+) -> Iterator[dict[str, Any]]:
     """Return the conversations of all files, checked and redacted; problems go to ``skipped``.
+
+    Files that were ``named``, not found in a folder, must hold conversations, also beside the export of an app.
 
     Raises:
         ConversationError: A problem while rows must not be skipped, or no conversation is left.
     """
     names, budget = default_names(files), Budget(given_size(files))
     sources = {names[file]: Source(file, encoding=options.encoding, budget=budget) for file in files}
-    return read_sources(sources, options, skipped)
+    return read_sources(sources, options, skipped, named)
 
 
 def read_sources(
-    sources: Mapping[str, Source], options: ReadingOptions, skipped: SkippedRows
+    sources: Mapping[str, Source], options: ReadingOptions, skipped: SkippedRows, named: Collection[Path] = ()
 ) -> Iterator[dict[str, Any]]:
     """Yield conversations as `read_files` does, from sources by the prefix of their default ids."""
     checker = RowChecker()
@@ -99,7 +103,8 @@ def read_sources(
         exports = {source.path.parent for source, chosen in joined.values() if chosen is not None and chosen.is_export}
         for name, (source, chosen) in joined.items():
             start(source)
-            yield from rows_of_file(source, options, name, checker, skipped, chosen, exports)
+            beside = () if source.path in named else exports
+            yield from rows_of_file(source, options, name, checker, skipped, chosen, beside)
     if not skipped.kept:
         raise nothing_left([source.path for source in sources.values()], skipped)
     skipped.report()
@@ -128,16 +133,15 @@ def rows_of_file(
         yield from _rows(source, options, name, checker, skipped, chosen)
         checker.report(source.name)
     except ConversationError as error:
-        is_none = isinstance(error, NoConversations)
-        if not is_none and skipped.kept == kept and chosen is not None and not reads_some(source, chosen):
+        if isinstance(error, NoConversations):
+            if _is_beside(source.path, exports):
+                skipped.passed_over.append(source.name)
+                return
+        elif skipped.kept == kept and chosen is not None and not reads_some(source, chosen):
             is_readable = isinstance(error, BadRowError) or error.where == source.name  # as rows, of some layout
             unknown = misread_layout(source, chosen, error.problem) if options.detects and is_readable else None
-            kind = ConversationError if chosen.is_export else NoConversations
-            error = unknown or kind(error.where, error.problem)  # it is not a row that is bad
-        if isinstance(error, NoConversations) and _is_beside(source.path, exports):
-            skipped.passed_over.append(source.name)
-        else:
-            skipped.add(error)
+            error = unknown or ConversationError(error.where, error.problem)  # it is not a row that is bad
+        skipped.add(error)
     except _DAMAGE as error:
         skipped.add(ConversationError(source.name, damage_of(error)))
 

@@ -208,7 +208,7 @@ def _shown(nodes: dict[str, Message], parent: str, last: str | None) -> list[Mes
     above = {parents[name] for name in parents.keys() & answered} - parents.keys()  # what the roots of trees name
     attached = [name for name, up in parents.items() if name in answered or up in parents or up in above or not above]
     if last not in attached:
-        if not any(parents.values()):
+        if not any(parents.values()) and not any(parent in node for node in nodes.values() if isinstance(node, dict)):
             return [nodes[name] for name in parents]
         last = next((name for name in reversed(attached) if name not in answered), next(reversed(attached), None))
     path: dict[str, None] = {}

@@ -14,6 +14,7 @@ https://www.facebook.com/help/212802592074644 (*Download your information*, JSON
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
@@ -144,6 +145,10 @@ def _styled_text(text: Any) -> str:
     return "".join(str((piece.get("text") if isinstance(piece, dict) else piece) or "") for piece in pieces)
 
 
+def _without_reactions(message: Any) -> str:
+    return json.dumps({**message, "reactions": None} if isinstance(message, dict) else message, sort_keys=True)
+
+
 def _meta_records(source: Source) -> Iterator[tuple[int, Any]]:
     """The parts of each chat, which are in files beside each other."""
     parsed = ((number, value_or_problem(raw)) for number, raw in source.records())
@@ -156,7 +161,8 @@ def _meta(raw: Any, source: Source) -> dict[str, Any] | None:
     """The chat in order of time; None for one without messages."""
     chats = [parse_record(part) for part in raw]
     chat = chats[0]
-    messages = [_meta_message(message) for part in chats for message in part["messages"]]
+    said = {_without_reactions(message): message for part in chats for message in part["messages"]}  # exports overlap
+    messages = [_meta_message(message) for message in said.values()]
     messages.sort(key=itemgetter(0))
     title = chat.get("title") or chat.get("threadName")
     return {"messages": [row for _, row in messages], "title": without_mojibake(title)} if messages else None

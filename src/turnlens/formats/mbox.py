@@ -223,7 +223,8 @@ def _texts(mail: EmailMessage) -> tuple[list[str], list[str]]:
     if body is None:  # nothing but files, or parts that are announced and not there
         payload = mail.get_payload() if mail.get_content_maintype() == "multipart" else ""
         return [payload] if isinstance(payload, str) else [], files
-    return [text for text in _shown(mail, cast(EmailMessage, body)) if text], files
+    texts = {" ".join(text.split()): text for text in _shown(mail, cast(EmailMessage, body))}  # each once
+    return [text for words, text in texts.items() if words], files
 
 
 def _shown(part: EmailMessage, body: EmailMessage) -> Iterator[str]:

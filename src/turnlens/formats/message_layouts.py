@@ -62,7 +62,7 @@ def plain_message(raw: Mapping[str, Any]) -> Mapping[str, Any]:
             add_labels(message, labels)
     except RecursionError:
         raise BadRow("a message is nested too deeply; remove the innermost parts") from None
-    is_empty = message.get("role") == "assistant" and "content" in message  # as OpenAI has it
+    is_empty = message.get("role") == "assistant" and "content" in message and "text" not in message
     if content is None and (is_empty or INSTEAD_OF_TEXT & message.keys()):
         message["content"] = value_at(message, "audio.transcript") or ""
     if message.get("role") == "tool" and message.get("tool_calls"):

@@ -31,7 +31,7 @@ from turnlens.formats.source_file import Source
 _REFERENCE = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 # Apps put these in place of what they show in blocks.
 _IN_PLACE_OF_BLOCKS = re.compile(r"\s*(this (message contains|content can.t be displayed)[^\n]*)?\s*", re.I)
-_PREVIEWS = ("from_url", "is_msg_unfurl", "is_share")  # in attachments of links and of shared messages
+_PREVIEWS = ("from_url", "is_msg_unfurl", "is_app_unfurl", "is_share")  # in attachments of links and of shared messages
 _words = re.compile(r"[^\W_]+").findall
 _NOT_SAID = ("actions", "input", "button", "image")  # types of blocks to press or look at
 # Other subtypes are what Slack writes itself.
@@ -125,7 +125,8 @@ def _attached_texts(message: dict[str, Any], with_previews: bool) -> Iterator[st
             fields = (field.get(name) for field in item.get("fields") or () for name in ("title", "value"))
             listed = "\n".join(map(str, filter(None, fields)))
             inner = [item.get("title"), _block_text(item.get("blocks")) or item.get("text"), listed]
-            yield from filter(None, [item.get("pretext"), *(inner if any(inner) else [item.get("fallback")])])
+            instead = item.get("fallback") if with_previews else None  # of pictures and buttons
+            yield from filter(None, [item.get("pretext"), *(inner if any(inner) else [instead])])
 
 
 def _block_text(block: Any) -> str:

@@ -158,8 +158,11 @@ class Source:
         return readers.get(self.ending, self.lines)()
 
     def _goes_on(self) -> bool:
-        """Return whether JSON goes on after its first line."""
-        return any(isinstance(raw, bytes) and _NO_LINE.fullmatch(raw) for _, raw in islice(self.lines(), 1))
+        """Return whether JSON goes on after its first line, which is not merely damaged before good ones."""
+        first, second, third = ([raw for _, raw in islice(self.lines(), 3)] + [b""] * 3)[:3]
+        if not isinstance(first, bytes) or not _NO_LINE.fullmatch(first):
+            return False
+        return not (third and re.fullmatch(rb"\s*\{.*\}\s*", second, re.DOTALL))
 
     def _is_table(self) -> bool:
         """Return whether text begins with cells separated by tabs, as the "Unicode text" of spreadsheets does."""
@@ -187,7 +190,7 @@ class Source:
             yield place, parse_text(raw)
 
     def cells(self) -> Iterator[tuple[int, list[str]]]:
-        """Rows of a CSV or TSV file, header first; its delimiter is whichever of ``, ; |`` and tab it has most of.
+        """Rows of a CSV or TSV file, header first; comma, tab or semicolon, whichever it has most of, else a bar.
 
         A header with line breaks in its cells takes several lines. Titles above it are passed over.
         """
@@ -214,8 +217,7 @@ class Source:
                 del head[:titles]
                 delimiter = told[1] if told else _delimiter(head)
                 # strict, because otherwise a quote that is never closed would swallow all later rows
-                spaced = f"{delimiter} " in _QUOTED.sub("", head[0])  # quotes are, too
-                reader = csv.reader(chain(head, lines), delimiter=delimiter, strict=True, skipinitialspace=spaced)
+                reader = csv.reader(chain(head, lines), delimiter=delimiter, strict=True)
                 first = lines_before
                 for cells in reader:
                     if cells:
@@ -329,13 +331,15 @@ def _more(lines: Iterator[str], length: int) -> Iterator[str]:
 
 
 def _delimiter(lines: list[str]) -> str:
-    """The one of comma, tab, semicolon and bar that a header has most of, which may go on in the next lines."""
+    """The one of comma, tab and semicolon that a header has most of, which may go on in the next lines; or a bar."""
     header, *more = lines
     for line in more:
         if header.count('"') % 2 == 0:
             break
         header += line
-    return max("\t,;|", key=_QUOTED.sub("", header).count)
+    bare = _QUOTED.sub("", header)
+    usual = max("\t,;", key=bare.count)
+    return "|" if usual not in bare and "|" in bare else usual
 
 
 def _titles_above(lines: list[str]) -> int:

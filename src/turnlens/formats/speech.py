@@ -151,16 +151,17 @@ def _is_subtitles(head: Head) -> bool:
     return len(head.lines) > 1 and head.line.strip().isdecimal() and bool(_TIMING.match(head.lines[1]))
 
 
-_has_segments = signs(
-    "segments/start segments/text", "transcription/offsets transcription/text", "chunks/timestamp chunks/text"
-)
+_has_segments = signs("segments/start segments/text", "transcription/offsets transcription/text")
 WHISPER = Format(
     name="whisper",
     description="transcribed speech with or without speakers (Whisper, WhisperX, whisper.cpp; JSON)",
     layout='{"segments": [{"start", "end", "text", "speaker"}, …]}, or "transcription" of such',
     convert=_whisper,
     # the segments of Taskmaster have a conversation's id beside them
-    matches=lambda head: _has_segments(head) and not head.has("conversation_id"),
+    matches=lambda head: (
+        (_has_segments(head) and not head.has("conversation_id"))
+        or (head.keys == {"text", "chunks"} and head.has("chunks/timestamp"))  # Transformers
+    ),
 )
 SUBTITLES = Format(
     name="subtitles",

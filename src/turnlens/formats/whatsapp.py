@@ -41,16 +41,15 @@ _LINE = re.compile(
     rf"(?:\s[^\W\d]\.(?=,))?{_M}[,،]?"  # a short word for "year"
     rf"\s+(?P<before>(?:(?i:{_HALF})\.?|[^\W\d]{{1,4}})\s?)?{_M}(?P<hour>\d{{1,2}})[:.](?P<minute>\d{{2}})"
     rf"(?:[:.](?P<second>\d{{2}}))?(?:{_M}\s?(?P<after>(?i:{_HALF})\.?|[^\W\d]\.?\s?[^\W\d]?\.?))?{_M}"
-    r"(?:\]|\s[-–]|(?(second):(?=\s)|(?!)))\s?(?P<rest>.*)",
+    r"(?:\]|\s[-–])\s?(?P<rest>.*)",
     re.DOTALL,
 )
 _MARKS = re.compile(_M)
 _APP = "\u200e"  # before what the app writes, on iOS
 _FILE = re.compile(rf"{_APP}?<[^<>:]*: ?(?P<ios>[^<>]+\.\w+)>|^{_APP}?(?P<android>\S[^\n]*\.\w{{2,5}}) \([^()\n]+\)\n?")
-_OMITTED = re.compile(r"<([^<>]+)>\Z|<(?=[^<>]*[^!-~])([^<>=/!?]+)>\n")  # with a caption, no tag such as <b>
+_OMITTED = re.compile(r"<([^<>]+)>\Z|<(Media omitted|[^\s!-~][^<>]*)>\n")  # and a caption
 _APPENDED = re.compile(rf"(?:{_APP}<|<(?=This message was edited>))([^<>]+)>$")
 _DELETED = re.compile(r"(?:This message was deleted|You deleted this message)\.?")
-_QUOTES = tuple('"“”„«»')
 
 
 class Entry(NamedTuple):
@@ -142,9 +141,8 @@ def _time(entry: Entry, date: Date, order: Order) -> str:
 def _message(text: str) -> dict[str, Any]:
     """The speaker and text, and labels for files and notices."""
     name, colon, text = text.partition(": ")
-    is_quoted = sum(map(name.count, _QUOTES)) % 2 and text.rstrip().endswith(_QUOTES)  # what a group is called
-    if is_quoted or not colon:
-        return {"role": "system", "content": "", "notice": _MARKS.sub("", f"{name}{colon}{text}")}
+    if not colon:
+        return {"role": "system", "content": "", "notice": _MARKS.sub("", name)}
     message: dict[str, Any] = {"role": _MARKS.sub("", name).lstrip("~").strip() or "unknown", "content": ""}
     files = [match["ios"] or match["android"] for match in _FILE.finditer(text)]
     text = _FILE.sub("", text).strip()

@@ -23,7 +23,6 @@ from turnlens.formats.bad_input import CELL, ELEMENT, FILE, ROW, Budget, TooLarg
 _MOST_ELEMENTS = 200_000  # of XML in a row or string, for which the library takes a kilobyte each; 16,384 columns fit
 _UNITS_OF_A_BYTE = 4  # which the library keeps more than once
 _LONGEST_TAG = 1 << 20  # bytes; the parser reads an unfinished one again with each piece
-_ROUNDED = 1e15  # spreadsheets keep 15 digits: what is larger is written as CSV has it, 1.06499e+17
 _NO_XML = re.compile("[\0-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
 _ESCAPED = re.compile("_x(?![Dd][89A-Fa-f])([0-9A-Fa-f]{4})_")  # but for halves of pairs
 # What the library raises where a workbook is damaged; of XML, SyntaxError.
@@ -189,6 +188,6 @@ def _text(value: Any) -> str:
         return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
     if isinstance(value, datetime):
         return value.date().isoformat() if value.time() == time() else value.isoformat(" ")
-    if isinstance(value, float) and value.is_integer() and abs(value) < _ROUNDED:
+    if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
