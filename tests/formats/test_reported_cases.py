@@ -321,6 +321,11 @@ CASES: list[tuple[str, Any, Talks]] = [
         for events in (
             (_item("UserMessage", "text", "open?"), _item("AgentMessage", "Text", "Yes.")),
             (_event("user_message", message="open?"), _event("agent_message", message="Yes.")),
+            (
+                _event("item_started", item={"type": "UserMessage", "content": [{"type": "text", "text": "open?"}]}),
+                *(_item("UserMessage", "text", "open?"), _event("user_message", message="open?")),
+                *(_item("AgentMessage", "Text", "Yes."), _event("agent_message", message="Yes.")),
+            ),
             (_kept("user", "open?"), _item("UserMessage", "text", "open?"), _kept("assistant", "Yes.")),
         )
     ),

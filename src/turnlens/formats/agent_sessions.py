@@ -81,9 +81,10 @@ def _codex(source: Source) -> Iterator[tuple[int, Any]]:
 
 def _codex_items(source: Source, of_events: bool = False) -> Iterator[tuple[int, Any]]:
     session, model, begun, was_meta = source.stem, None, None, False
+    before: dict[str, Any] = {}
 
     def read(line: dict[str, Any]) -> Iterator[Call]:
-        nonlocal session, model, begun, was_meta
+        nonlocal session, model, begun, was_meta, before
         payload = line["payload"] if isinstance(line.get("payload"), dict) else line
         is_meta = line.get("type") == "session_meta" or {"id", "instructions"} <= line.keys()
         if is_meta and not was_meta:  # a second is that of the session which this one continues
@@ -91,7 +92,8 @@ def _codex_items(source: Source, of_events: bool = False) -> Iterator[tuple[int,
         was_meta = is_meta
         model = payload.get("model") or model
         item = _of_event(payload) if of_events and line.get("type") == "event_msg" else payload
-        is_item = of_events or line.get("type") in ("response_item", payload.get("type"))
+        is_item = item != before if of_events else line.get("type") in ("response_item", payload.get("type"))
+        before = item if item.get("type") == "message" else before
         if is_item and item.get("type") in _ITEMS.split() and not _is_written_by_codex(item):
             for call in _call(session, item, line.get("timestamp"), model=model):
                 yield {**call, "time": call["time"] or begun}
@@ -104,9 +106,11 @@ _EVENTS = {"UserMessage": "user", "user_message": "user", "AgentMessage": "assis
 
 
 def _of_event(payload: dict[str, Any]) -> dict[str, Any]:
-    said = payload.get("item") or payload  # before 0.147 by itself
-    role = _EVENTS.get(str(value_at(said, "type")))
-    return {"type": "message", "role": role, "content": first_of(said, ("content", "message"), "")} if role else {}
+    said = payload.get("item") or {} if payload.get("type") == "item_completed" else payload  # before 0.147 by itself
+    role, content = _EVENTS.get(str(value_at(said, "type"))), first_of(said, ("content", "message"), "")
+    if isinstance(content, list):
+        content = "".join(str(value_at(part, "text") or "") for part in content)
+    return {"type": "message", "role": role, "content": content} if role else {}
 
 
 def _is_written_by_codex(item: dict[str, Any]) -> bool:

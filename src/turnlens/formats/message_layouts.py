@@ -239,7 +239,7 @@ def _text_of(part: Any) -> str | None:
     if not isinstance(part, dict):
         raise BadRow("a message's 'content' has a part that is neither a text nor {\"type\": …}; remove it")
     kind, text = part.get("type", "text"), part.get("text", part.get("content"))
-    if str(kind).lower() not in ("text", "input_text", "output_text"):
+    if kind not in ("text", "input_text", "output_text"):
         return None
     text = text.get("value", text) if isinstance(text, dict) else text
     if text is None and part.keys() & {"text", "content"}:
