@@ -135,7 +135,7 @@ def _with_blocks_apart(message: dict[str, Any]) -> Any:
         parts += [before] if before else []
         parts.append({"type": kind, "text": inside.strip()} if kind == "reasoning" else call)
         place = block.end()
-    return [*parts, text[place:].lstrip()] if parts else text
+    return [*parts, text[place:].lstrip("\r\n")] if parts else text
 
 
 def _unpacked(message: dict[str, Any]) -> dict[str, Any]:
