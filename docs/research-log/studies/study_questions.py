@@ -2,7 +2,7 @@
 
 Sets are those of study_groups.py, and HWU64 and SNIPS. For each: the accuracy of groups matched one to one with labels
 as they are chosen, after ten questions, and at the best number, chosen with labels among all merges (or the chosen one,
-if that is better). With --untouched, sets are the boards of study_number.py, but for exports, which had no say. A side
+if that is better). With --untouched, sets are the boards of study_number.py, but for exports. A side
 is of the label that most of its texts have, or of the three that are shown; without any that half of them have, the
 answer is that one cannot say, which counts as a question. The share of the way is that of the sums over all sets.
 
