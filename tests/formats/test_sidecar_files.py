@@ -10,6 +10,7 @@ from samples import CHATGPT, CLAUDE, SAMPLES
 from turnlens.data.conversations import read_conversations
 from turnlens.errors import ConversationError
 from turnlens.formats import FORMATS
+from turnlens.scale.inputs import find_inputs
 
 
 def test_sidecars_in_a_folder_are_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -52,8 +53,10 @@ def test_sidecars_of_assistants_are_passed_over(tmp_path: Path) -> None:
     write(tmp_path / "chatgpt" / "message_feedback.json", [{"rating": "thumbs_up"}])
     write(tmp_path / "claude" / "conversations.json", CLAUDE)
     write(tmp_path / "claude" / "users.json", [{"uuid": "me"}])
-    write(tmp_path / "mine" / "users.json", [{"id": "mine", "messages": turns("hello")}])
-    assert [row["id"] for row in read(tmp_path)] == ["c-1", "u-1", "mine"]
+    write(tmp_path / "mine" / "users.json", [{"messages": turns("hello")}])
+    assert [row["id"] for row in read(tmp_path)] == ["c-1", "u-1", "users-1"]
+    shards = [Path(file.path).relative_to(tmp_path).as_posix() for file in find_inputs(tmp_path)]  # by --engine ray
+    assert shards == ["chatgpt/conversations.json", "claude/conversations.json", "mine/users.json"]
 
 
 EXPORTS = [(name, content) for format, name, content in SAMPLES if FORMATS[format].is_export]

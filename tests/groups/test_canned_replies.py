@@ -15,7 +15,7 @@ def test_texts_are_canned_where_they_are_most_messages() -> None:
     assert (canned[12:] < 0).all()
     assert len(set(canned[:6].tolist())) == len(set(canned[6:12].tolist())) == 1 and -1 < canned[0] != canned[6] > -1
     greeted = [
-        f"Hi {name}, {text}" for name in ("Ann", "Bo Lee", "J. Cy") for text in ("I see it.", "have a look: www.a.org")
+        f"Hi {name}, {text}" for name in ("Ann", "Bo Lee", "Cy") for text in ("I see it.", "have a look: www.a.org")
     ]
     assert len(set(canned_texts(greeted * 2, np.zeros(12, np.int64)).tolist())) == 2
     mostly_free = [*["yes"] * 6, *free, "a", "b"]

@@ -30,7 +30,7 @@ from turnlens.data.messages import Messages, checked_messages
 from turnlens.data.read_options import ReadingOptions, ReadOptions
 from turnlens.errors import ConversationError
 from turnlens.formats.folders import readable_path
-from turnlens.formats.input_files import check_apart, find_files, is_missing, is_paths
+from turnlens.formats.input_files import check_apart, find_files, is_missing, is_paths, named_paths
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -54,16 +54,13 @@ class ConversationInput:
     def _files(self) -> list[Path]:
         return find_files(self._data, self._options.format) if is_paths(self._data) else []
 
-    @property
-    def _named(self) -> list[Path]:
-        paths = [self._data] if isinstance(self._data, str | os.PathLike) else self._data
-        return [Path(path).expanduser() for path in paths]
-
     def dataset(self) -> Dataset:
         """Return all conversations as a data set: of files from the cache, of everything else in memory."""
         if self._files:
             return cached_conversations(
-                self._files, self._options, lambda skipped: read_files(self._files, self._options, skipped, self._named)
+                self._files,
+                self._options,
+                lambda skipped: read_files(self._files, self._options, skipped, named_paths(self._data)),
             )
         if self._options == ReadingOptions() and is_chat_dataset(self._data):
             data: Dataset = self._data
@@ -78,7 +75,7 @@ class ConversationInput:
     def rows(self) -> Iterator[dict[str, Any]]:
         """Return the conversations one at a time, without keeping any of them."""
         if self._files:
-            return read_files(self._files, self._options, SkippedRows(self._options.on_error), self._named)
+            return read_files(self._files, self._options, SkippedRows(self._options.on_error), named_paths(self._data))
         return self._in_memory(ROW)
 
     def rows_with_ids(self) -> Iterable[Mapping[str, Any]]:

@@ -16,11 +16,10 @@ _DEAR_WORDS = "dear liebe lieber cher chère estimado estimada querido querida c
 GREETINGS = frozenset(_GREETING_WORDS.split())
 GAP = "\ufffc"  # stands for what was taken out of a text
 CALLED = rf"(?:{GAP}|[^\W\d_a-zß-öø-ÿ][^\W\d_]+(?:[.’'-][^\W\d_]+)*|\[\w+\])"
-# A greeting before what is said, and whom it calls: "Hi Ann B. Lee,", "Hello there", "Sehr geehrte Frau Lee,".
+# A greeting before what is said, and whom it calls: "Hi Ann Lee,", "Hello there", "Sehr geehrte Frau Lee,".
 GREETING = re.compile(
     rf"\A\s*(?i:(?:good[ \t]+)?(?:{'|'.join(f'{_GREETING_WORDS} {_DEAR_WORDS}'.split())})|sehr geehrter?)\b"
-    rf"(?:((?:[ \t]+(?:{CALLED}|[A-Z]\.)){{1,3}})[ \t]*[,!:\n]"
-    r"|[ \t]+(?i:there|all|team|everyone|everybody)\b[,!.]?|[,!])"
+    rf"(?:((?:[ \t]+{CALLED}){{1,3}})[ \t]*[,!:\n]|[ \t]+(?i:there|all|team|everyone|everybody)\b[,!.]?|[,!])"
     r"\s*(?=\w)"
 )
 # What stands in for personal data, in the notation of this and other programs; addresses of pages; handles of accounts

@@ -20,6 +20,7 @@ _DAILY_FILE = re.compile(r"\d{4}-\d{2}-\d{2}\.json")
 # Beside the folders of the channels; https://slack.com/help/articles/220556107
 _MEMBERS = ("users.json", "org_users.json")
 _CHANNELS = ("channels.json", "groups.json", "dms.json", "mpims.json")
+_OTHERS = ("integration_logs.json", "canvases.json", "content_flags.json", "lists.json", "file_conversations.json")
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError, OSError)
 _archives: dict[str, str] = {}  # by the folder they were unpacked into
 
@@ -31,7 +32,7 @@ def with_channels(files: Iterable[Path]) -> list[Path]:
     for file in files:
         if _DAILY_FILE.fullmatch(file.name) and is_export(file.parent.parent):
             merged.append(file.parent)
-        elif not (file.name in (*_MEMBERS, *_CHANNELS) and is_export(file.parent)):
+        elif not (file.name in (*_MEMBERS, *_CHANNELS, *_OTHERS) and is_export(file.parent)):
             merged.append(file)
     return list(dict.fromkeys(merged))
 

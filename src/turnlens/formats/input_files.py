@@ -29,6 +29,14 @@ from turnlens.formats.text_encoding import utf16_of
 
 _LONGEST_NAME = 255  # bytes; the error of the system would not say that a text was taken for a name
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+# Beside the conversations.json of an assistant's export, or its parts: elsewhere, such files may hold anything.
+_EXPORTED = ("conversations.json", "conversations-*.json")
+_BESIDE_EXPORTED = {
+    **dict.fromkeys(("user.json", "user_settings.json", "message_feedback.json"), "an account (ChatGPT)"),
+    "export_manifest.json": "a list of files (ChatGPT)",
+    **dict.fromkeys(("model_comparisons.json", "shared_conversations.json"), "parts of conversations (ChatGPT)"),
+    **dict.fromkeys(("users.json", "projects.json", "memories.json"), "an account (Claude)"),
+}
 # Files of saved models and unfinished runs.
 _MODEL_FILES = ("modules.json", "run.json")
 _STORE_FILE = "store.json"
@@ -56,7 +64,7 @@ def find_files(paths: Paths, format: str = "auto") -> list[Path]:
         ConversationError: A path stands for no file.
     """
     files: list[Path] = []
-    for path in _listed(paths):
+    for path in named_paths(paths):
         files_of_path = _files_of(path, format)
         if not files_of_path:
             raise no_conversations(str(path), path.is_dir(), could_be_text=is_list_of_texts(paths))
@@ -108,7 +116,7 @@ def check_apart(output: str | os.PathLike[str], paths: Any) -> None:
         ValueError: It is one of the files, or lies in one of the folders, that ``paths`` stand for.
     """
     target = Path(output).expanduser().resolve()
-    for path in _listed(paths) if is_paths(paths) and not is_standard(output) else []:
+    for path in named_paths(paths) if is_paths(paths) and not is_standard(output) else []:
         if is_standard(path):
             continue
         if path.is_dir() and target.is_relative_to(path.resolve()):
@@ -117,7 +125,8 @@ def check_apart(output: str | os.PathLike[str], paths: Any) -> None:
             raise ValueError(f"{output} is also read: choose another name")
 
 
-def _listed(paths: Paths) -> list[Path]:
+def named_paths(paths: Paths) -> list[Path]:
+    """The paths as they are named, whatever they stand for."""
     listed = [Path(path).expanduser() for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
     for path in listed:
         if any(len(part.encode("utf-8", "replace")) > _LONGEST_NAME for part in path.parts):
@@ -193,6 +202,8 @@ def _without_written(files: list[Path], folder: Path) -> list[Path]:
 
 def _sidecar_content(file: Path) -> str | None:
     name = file.name.lower().removesuffix(".gz")
+    if name in _BESIDE_EXPORTED and any(next(file.parent.glob(pattern), None) for pattern in _EXPORTED):
+        return _BESIDE_EXPORTED[name]
     return next((content for pattern, content in _known().items() if fnmatchcase(name, pattern)), None)
 
 

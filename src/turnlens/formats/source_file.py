@@ -159,9 +159,10 @@ class Source:
 
     def _goes_on(self) -> bool:
         """Return whether JSON goes on after its first line, which is not merely damaged before good ones."""
-        first, second, third = ([raw for _, raw in islice(self.lines(), 3)] + [b""] * 3)[:3]
-        if not isinstance(first, bytes) or not _NO_LINE.fullmatch(first):
+        lines = (raw for _, raw in self.lines())
+        if not any(isinstance(raw, bytes) and _NO_LINE.fullmatch(raw) for raw in islice(lines, 1)):
             return False
+        second, third = [*islice(lines, 2), b"", b""][:2]
         return not (third and re.fullmatch(rb"\s*\{.*\}\s*", second, re.DOTALL))
 
     def _is_table(self) -> bool:

@@ -5,8 +5,7 @@ region. A file is one conversation; further lines go on with the message before.
 decided by the file as a whole: by a number above 12, or by the order in which no message is older than the one before.
 If both would do, a warning says so, and the label ``date_order`` what was assumed.
 
-Grammar: [mark] ["["] date [","] time [am/pm] ("]" or " -" or, after seconds, ":") [name ": "] text; a line without a
-stamp continues the text.
+Grammar: [mark] ["["] date [","] time [am/pm] ("]" or " -") [name ": "] text; a line without a stamp continues the text.
 
 What the app writes itself (a line without a speaker, or a text after U+200E on iOS: a deleted message, an omitted
 image) is a ``notice``; files and omitted media are ``attachments``. Times are those of the phone, without a zone.
@@ -31,11 +30,12 @@ Date = tuple[int, int, int]
 
 _M = r"[\u200e\u200f\u202a-\u202e\u2066-\u2069]*"  # marks of the direction of writing, which may stand anywhere
 # Words beside times of twelve hours, as CLDR has them, without dots and blanks.
-_AFTERNOON = """pm م 下午 中午 晚上 午後 오후 μμ ös ch du слоб datarde danoite nachm odp pop ip em eh пп попл поподне
-popiet pēcpusd nm md ptg үх بظ بعدازظهر אחה״צ अपराह्न หลังเที่ยง"""
-_MORNING = """am ص 上午 凌晨 早上 午前 오전 πμ öö sa de проб damanhã damadrugada vorm dop ap fm fh дп претпл преподне
-priešpiet priekšp vm pd pg үө قظ قبلازظهر לפנה״צ पूर्वाह्न ก่อนเที่ยง"""
-_HALF = "|".join(r"[.\s]{0,2}".join(half) for half in f"{_AFTERNOON} {_MORNING}".split())
+_AFTERNOON_WORDS = """pm م 下午 中午 晚上 午後 오후 μμ ös ch du слоб datarde danoite nachm odp pop ip em eh пп попл
+поподне popiet pēcpusd nm md ptg үх بظ بعدازظهر אחה״צ अपराह्न หลังเที่ยง"""
+_MORNING_WORDS = """am ص 上午 凌晨 早上 午前 오전 πμ öö sa de проб damanhã damadrugada vorm dop ap fm fh дп претпл
+преподне priešpiet priekšp vm pd pg үө قظ قبلازظهر לפנה״צ पूर्वाह्न ก่อนเที่ยง"""
+_AFTERNOON, _MORNING = frozenset(_AFTERNOON_WORDS.split()), frozenset(_MORNING_WORDS.split())
+_HALF = "|".join(r"[.\s]{0,2}".join(half) for half in f"{_AFTERNOON_WORDS} {_MORNING_WORDS}".split())
 _LINE = re.compile(
     rf"{_M}(?:\[{_M})?(?P<a>\d{{1,4}}){_M}[./-]{_M}\s?(?P<b>\d{{1,2}}){_M}[./-]{_M}\s?(?P<c>\d{{1,4}})\.?"
     rf"(?:\s[^\W\d]\.(?=,))?{_M}[,،]?"  # a short word for "year"
@@ -125,9 +125,9 @@ def _time(entry: Entry, date: Date, order: Order) -> str:
     stamp = entry.stamp
     hour = int(stamp["hour"])
     half = re.sub(r"[\s.]", "", stamp["after"] or stamp["before"] or "").casefold()
-    if half in _AFTERNOON.split():
+    if half in _AFTERNOON:
         hour = hour % 12 + 12
-    elif half in _MORNING.split():
+    elif half in _MORNING:
         hour %= 12
     try:
         time = datetime(year, parts["month"], parts["day"], hour, int(stamp["minute"]), int(stamp["second"] or 0))
