@@ -1,6 +1,6 @@
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any, ClassVar
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.groups.clouds import clouds
-from turnlens._utils.vectors import unit_vectors
+from turnlens._utils.vectors import FloatArray, unit_vectors
 from turnlens.groups.courtesies import courtesy_name
 from turnlens.groups.group_members import tightness
 from turnlens.groups.group_model import StoredGroup
@@ -75,17 +75,19 @@ def test_phrases_are_of_several_wordings() -> None:
     assert phrases[1:3] == ["pause me", "hold on"]
 
 
-def test_phrases_rank_by_likeness_of_other_texts() -> None:
-    bags = ["bag, minutes", "minutes: bag", "bag? minutes!"]
-    texts = bags * 3 + ["seat", "a seat", "my seat"] * 3 + ["bill", "a bill", "my bill"] * 3 + ["card"] * 9
-    texts += ["seat and a bag", "bill in minutes"]  # the first of them is also about a bag
-    labels = np.append(np.repeat([0, 1, 2, 3], 9), [1, 2])
-    vectors = unit_vectors(np.eye(4, dtype=np.float32)[np.append(labels[:-2], [0, 2])])
+def test_phrases_rank_by_how_near_they_are_to_their_group() -> None:
+    texts = ["bag, minutes", "minutes: bag", "bag? minutes!"] * 3 + ["seat", "a seat", "my seat"] * 3
+    labels, vectors = np.repeat([0, 1], 9), unit_vectors(np.repeat(np.eye(2, dtype=np.float32), 9, axis=0))
     assert set(name_phrases(texts, labels)[0]) == {"bag", "minutes"}
-    assert name_phrases(texts, labels, vectors=vectors)[0] == ["bag", "minutes"]
-    texts[-2], texts[-1] = "seat in minutes", "bill for a bag"
-    assert name_phrases(texts, labels, vectors=vectors)[0] == ["minutes", "bag"]
-    assert name_phrases(["the", "the"], np.asarray([0, 0]), vectors=vectors[:2]) == [["the"]]  # there are no others
+    for near, far in (("bag", "minutes"), ("minutes", "bag")):
+        places = {near: (4, 1), far: (3, 2)}
+
+        def embed(phrases: Sequence[str], places: dict[str, tuple[int, int]] = places) -> FloatArray:
+            return unit_vectors(np.asarray([places.get(phrase, (0, 1)) for phrase in phrases], np.float32))
+
+        assert name_phrases(texts, labels, vectors=vectors, embed=embed)[0] == [near, far]
+        # There are no others, so that nothing is nearer to this one.
+        assert name_phrases(["the", "the"], np.asarray([0, 0]), None, vectors[:2], embed) == [["the"]]
 
 
 def test_tightness_ignores_the_mean_of_a_part() -> None:

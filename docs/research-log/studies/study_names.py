@@ -16,6 +16,7 @@ import argparse
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -60,9 +61,18 @@ def halves(
     ]
 
 
+default_encoder = cache(turnlens.load_encoder)
+
+
+def embedded(texts: Sequence[str]) -> np.ndarray:
+    """The vectors of texts by the default encoder, of length 1 (n, dim)."""
+    return unit_vectors(encode_messages(default_encoder(), list(texts)))
+
+
 def keywords(half: Half, words_alone: bool = False) -> list[str]:
-    vectors = None if words_alone else half.vectors
-    return [", ".join(phrases[:4]) for phrases in name_phrases(half.texts, half.groups, vectors=vectors)]
+    embed = None if words_alone else embedded
+    named = name_phrases(half.texts, half.groups, vectors=half.vectors, embed=embed)
+    return [", ".join(phrases[:3]) for phrases in named]
 
 
 WAYS: dict[str, Callable[[Half], list[str]]] = {
@@ -92,9 +102,9 @@ def by_part(file: str, judge: turnlens.ConversationEncoder) -> list[tuple[str, f
     texts = [report.texts[row] for row in chosen.tolist()]
     ids, groups = np.unique(report.messages["group"][chosen], return_inverse=True)
     parts = np.asarray([report.speakers.part[chosen[groups == group][0]] for group in range(len(ids))])
-    vectors = unit_vectors(encode_messages(turnlens.load_encoder(), texts))
+    vectors = embedded(texts)
     named_by = np.where(np.arange(len(texts)) % 2 == 0, groups, -1)
-    phrases = name_phrases(texts, named_by, parts, vectors=vectors)
+    phrases = name_phrases(texts, named_by, parts, vectors, embedded)
     names, said = (
         unit_vectors(encode_messages(judge, each)) for each in ([", ".join(own[:3]) or "." for own in phrases], texts)
     )
@@ -119,7 +129,7 @@ def main() -> None:
     parser.add_argument("files", nargs="*", help="conversations with both sides; tables with the columns of COLUMNS")
     add_quick(parser)
     arguments = parser.parse_args()
-    encoder, judge = turnlens.load_encoder(), turnlens.load_encoder(arguments.judge)
+    encoder, judge = default_encoder(), turnlens.load_encoder(arguments.judge)
     every = {name: [text for text, _ in messages][:MOST] for name, messages in sets(bool(arguments.quick)).items()}
     for name, file, role in (("sgd assistant", "sgd/dev", "assistant"), ("crosswoz", "crosswoz/dev", "user")):
         if not arguments.quick:

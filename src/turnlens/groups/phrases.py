@@ -1,9 +1,10 @@
 """The words of groups: phrases that occur in their texts and not in those of other groups.
 
 The score of a phrase is the share of the group's texts that contain it, times the logarithm of how many times more
-frequent it is there than in all other groups, times how much the texts of other groups that contain it are like this
-one: *baggage* is about baggage everywhere, *minutes* about anything. What is common in most groups is a stop word, in
-any language. Phrases have up to three words; in Chinese, Japanese and Korean, two to six characters.
+frequent it is there than in all other groups. The phrases with the highest scores are embedded, and count by how near
+they are to the middle of the group: who asks for a *renewal* may be *away at the moment*, which is about anything. What
+is common in most groups is a stop word, in any language. Phrases have up to three words; in Chinese, Japanese and
+Korean, two to six characters.
 """
 
 from __future__ import annotations
@@ -28,8 +29,7 @@ _MOST_PHRASES = 50_000
 LEAST_TEXTS = 3  # of the group that must have it, or all if it has fewer: it may be somebody's name or number
 _COMMON = 0.05  # of a group's texts have a phrase that names it; a word so common in most groups is a stop word
 _TIMES = 2  # as frequent as in all other groups, a phrase must be in a group
-_AS_ITS_OWN = 2  # texts of other groups that a phrase counts as having, as much like the group as its own texts
-_LEAST_ALIKE = 0.05  # texts of a group are with it, by cosine, so that one that is like all others divides by something
+_EMBEDDED = 20  # phrases of a group
 _SAME = 0.6  # if this share of the texts with a phrase also has a longer phrase around it, the longer one is better
 _PHRASES = 8  # the most of a group
 _SAID_BEFORE = 0.5  # what a text counts for a phrase, for each phrase that it has before
@@ -81,6 +81,7 @@ def name_phrases(
     labels: IntArray,
     parts: IntArray | None = None,
     vectors: FloatArray | None = None,
+    embed: Callable[[Sequence[str]], FloatArray] | None = None,
     counted: Callable[[tuple[str, ...]], tuple[Any, list[str]]] = phrases_in,
 ) -> list[list[str]]:
     """The phrases that best distinguish each group from the others, the most distinctive first.
@@ -89,7 +90,8 @@ def name_phrases(
         texts: The texts.
         labels: The group of each text, from 0 on, -1 for none (n,).
         parts: The part of each group, whose other groups it is told apart from (groups,); by default, all are in one.
-        vectors: The vectors of the texts, of length 1 (n, dim); without them, only words are counted.
+        vectors: The vectors of the texts, of length 1 (n, dim).
+        embed: Gives phrases such vectors; without both, only words are counted.
         counted: Counts phrases, such as a cached `phrases_in` where the same texts have several groupings.
     """
     from scipy import sparse  # takes long to load
@@ -112,24 +114,22 @@ def name_phrases(
         total = np.asarray(counts[among].sum(0)).ravel()
         rows = np.flatnonzero(among[labels[kept]])
         having = present[rows]
-        centred = None if vectors is None else unit_vectors(vectors[kept[rows]] - vectors[kept[rows]].mean(0))
+        of_part = None if vectors is None else vectors[kept[rows]]
         for group in named:
             own = counts[group]
             member = labels[kept[rows]] == group
             share = own.data / sizes[group]
-            others = total[own.indices] - own.data
-            elsewhere = (others + 0.5) / (sizes[among].sum() - sizes[group] + 1)
+            elsewhere = (total[own.indices] - own.data + 0.5) / (sizes[among].sum() - sizes[group] + 1)
             tells = distinctive[own.indices] & (share >= _TIMES * elsewhere)
-            words = np.where(tells, share * np.log(share / elsewhere), -1)
-            scores = words
-            if centred is not None:
-                scores = words * _alike(having, centred, member, own.indices, others)
-            shared = own.data >= min(LEAST_TEXTS, sizes[group])
-            enough = shared & (scores > 0) & (share >= _COMMON)
-            if not enough.any():
-                scores, enough = words, shared & (words > 0)
-            candidates = own.indices[enough]
-            best[group] = _best([phrases[at] for at in candidates], scores[enough], having[member][:, candidates])
+            tells &= own.data >= min(LEAST_TEXTS, sizes[group])
+            if (tells & (share >= _COMMON)).any():
+                tells &= share >= _COMMON
+            candidates = [phrases[at] for at in own.indices[tells]]
+            scores = (share * np.log(share / elsewhere))[tells]
+            if embed is not None and of_part is not None and candidates:
+                middle = unit_vectors(of_part[member].mean(0) - of_part.mean(0))
+                scores = _near(candidates, scores, embed, middle)
+            best[group] = _best(candidates, scores, having[member][:, own.indices[tells]])
     return best
 
 
@@ -150,16 +150,17 @@ def _distinctive(common: Any, phrases: Sequence[str]) -> BoolArray:
     return np.asarray([not pale & {phrase.split()[0], phrase.split()[-1]} for phrase in phrases])
 
 
-def _alike(present: Any, vectors: FloatArray, member: BoolArray, phrases: IntArray, others: FloatArray) -> FloatArray:
-    """Measure the likeness to a group of the texts outside it that have a phrase, from 0 to 1 as its own (m,).
+def _near(
+    phrases: Sequence[str], scores: FloatArray, embed: Callable[[Sequence[str]], FloatArray], middle: FloatArray
+) -> FloatArray:
+    """The highest scores, times the cosine of each phrase with the middle of its group, and 0 for the others (m,).
 
-    ``present`` has the phrases of each text (n, phrases), ``member`` the texts in the group (n,), ``phrases`` the
-    columns of those asked about (m,), and ``others`` the number of texts outside the group that have each (m,).
+    If no phrase is near, the scores are as they were.
     """
-    cosines = (vectors @ vectors[member].mean(0)).astype(np.float32)
-    own = max(cosines[member].mean(), _LEAST_ALIKE)
-    outside = (np.where(member, 0, cosines / own) @ present)[phrases]
-    return np.maximum((outside + _AS_ITS_OWN) / (others + _AS_ITS_OWN), 0)
+    highest = np.argsort(-scores, kind="stable")[:_EMBEDDED]
+    near = np.zeros_like(scores)
+    near[highest] = scores[highest] * np.maximum(embed([phrases[at] for at in highest]) @ middle, 0)
+    return near if near.any() else scores
 
 
 def _best(candidates: Sequence[str], scores: FloatArray, present: Any) -> list[str]:

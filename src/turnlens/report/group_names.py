@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from turnlens._utils.vectors import IntArray
+from turnlens._utils.vectors import FloatArray, IntArray
 from turnlens.data.sentences import GREETING, LONGEST_TEXT
 from turnlens.groups.courtesies import courtesy_name
 from turnlens.groups.group_members import TIGHT, Members, tightness
@@ -47,6 +47,10 @@ def describe_groups(
     """The content of each group, in the sample, by id. Conversations are named by their requests."""
     described: dict[int, Description] = {}
     counted = lru_cache(1)(phrases_in)  # coarse and fine groups of messages have the same texts
+
+    def embed(phrases: Sequence[str]) -> FloatArray:
+        return np.asarray(corpus.encoder.load().messages(phrases)["vector"], np.float32)
+
     for ids in levels:
         rows = grouping.sample if kind == "message" else _few_of_each(grouping.sample, ids)
         said = [
@@ -61,7 +65,7 @@ def describe_groups(
         nameless = np.asarray([not grouping.model.groups[id].name for id in values.tolist()], bool)
         named_by = texts if kind == "message" else [GREETING.sub("", corpus.plain[row]) for row in messages]
         parts = _parts_of(labels, speakers.part[rows] if kind == "message" else np.zeros(len(rows), np.int64))
-        phrases = name_phrases(texts, labels, parts, vectors=vectors, counted=counted)
+        phrases = name_phrases(texts, labels, parts, vectors, embed, counted)
         is_topic = (parts == speakers.requests) | (kind == "conversation")
         loose = (is_topic | (speakers.asker is None)) & (tightness(vectors, labels, parts) < TIGHT)
         loose &= np.asarray(list(map(bool, phrases)), bool)
