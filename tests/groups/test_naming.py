@@ -90,6 +90,18 @@ def test_phrases_rank_by_how_near_they_are_to_their_group() -> None:
         assert name_phrases(["the", "the"], np.asarray([0, 0]), None, vectors[:2], embed) == [["the"]]
 
 
+def test_a_sentence_is_near_to_its_group_itself() -> None:
+    texts = ["Where is my bag? I am in Rome.", "I am in Rome. Where is my bag?"] * 3 + ["Any seat left?"] * 6
+    vectors = unit_vectors(np.repeat(np.eye(2, dtype=np.float32), 6, axis=0))
+
+    def embed(clauses: Sequence[str]) -> FloatArray:
+        return unit_vectors(np.asarray([(4, 1) if "Rome" not in clause else (1, 4) for clause in clauses], np.float32))
+
+    assert name_sentences(texts, vectors, np.repeat([0, 1], 6), embed=embed)[0] == "Where is my bag?"
+    turned = name_sentences(texts, vectors, np.repeat([0, 1], 6), embed=lambda clauses: embed(clauses)[:, ::-1])[0]
+    assert "Rome" in turned
+
+
 def test_tightness_ignores_the_mean_of_a_part() -> None:
     vectors, _, cloud = clouds(4, 60)
     shared = unit_vectors(vectors + np.float32(2) * vectors.mean(0) + np.float32(0.5))

@@ -76,7 +76,7 @@ def keywords(half: Half, words_alone: bool = False) -> list[str]:
 
 
 WAYS: dict[str, Callable[[Half], list[str]]] = {
-    "sentence": lambda half: name_sentences(half.texts, half.vectors, half.groups),
+    "sentence": lambda half: name_sentences(half.texts, half.vectors, half.groups, embed=embedded),
     "keywords": keywords,
     "keywords, by words alone": lambda half: keywords(half, words_alone=True),
     "sentence with keywords, as shown": lambda half: list(map(". ".join, zip(WAYS["sentence"](half), keywords(half)))),

@@ -3,22 +3,23 @@
 Candidates are the clauses, and runs of clauses, of the messages nearest to the middle of a group. They gain by the
 words that the group has and others have not, and lose by words that few of the group's messages have, by being cut out
 of a longer sentence, and by beginning or ending with a clause that has none of the group's own words, such as a
-greeting or a signature. A number, or a word that hardly any message has, such as somebody's name, is in a name only if
-all candidates have one; and where even the best is poor, as among mere names and numbers, there is no sentence.
+greeting or a signature. The best are embedded, and gain by how near they are to the middle themselves. A number, or a
+word that hardly any message has, such as somebody's name, is in a name only if all candidates have one; and where even
+the best is poor, as among mere names and numbers, there is no sentence.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
 from turnlens.data.sentences import GAP, LONGEST_TEXT
-from turnlens.groups.phrases import IS_CJK, LEAST_TEXTS, TOKEN
+from turnlens.groups.phrases import EMBEDDED, EQUAL, IS_CJK, LEAST_TEXTS, TOKEN, Embed
 
 _WIDEST = 60  # Latin letters; a longer name is taken only if no clause is shorter
 _CJK_WIDTH = 2
@@ -55,7 +56,11 @@ class _Words:
 
 
 def name_sentences(
-    texts: Sequence[str], vectors: FloatArray, labels: IntArray, wanted: BoolArray | None = None
+    texts: Sequence[str],
+    vectors: FloatArray,
+    labels: IntArray,
+    wanted: BoolArray | None = None,
+    embed: Embed | None = None,
 ) -> list[str]:
     """A sentence for each group that is typical of it; empty if none is, or none is wanted.
 
@@ -64,6 +69,7 @@ def name_sentences(
         vectors: Their vectors, of length 1 (n, dim).
         labels: The group of each text, from 0 on, -1 for none (n,).
         wanted: The groups to name (groups,); by default all.
+        embed: Gives clauses such vectors; by default, only those of whole texts count.
     """
     if wanted is not None and not wanted.any():
         return [""] * len(wanted)
@@ -74,21 +80,26 @@ def name_sentences(
             names.append("")
             continue
         rows = np.flatnonzero(labels == group)
-        cosines = vectors[rows] @ unit_vectors(vectors[rows].mean(0)) if len(rows) else np.zeros(0)
+        middle = unit_vectors(vectors[rows].mean(0)) if len(rows) else np.zeros(vectors.shape[1], np.float32)
+        cosines = vectors[rows] @ middle
         central = np.argsort(-cosines, kind="stable")[:_CENTRAL]
         shown = [_LONG_NUMBER.sub(GAP, texts[row]) for row in rows[central]]
-        names.append(_name(shown, cosines[central], words, group))
+        candidates, word_for_word = _candidates(shown, cosines[central], words, group)
+        names.append(_tidy(_best(candidates, middle, embed) or word_for_word))
     return names
 
 
-def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) -> str:
+def _candidates(
+    texts: Sequence[str], cosines: FloatArray, words: _Words, group: int
+) -> tuple[dict[str, tuple[float, float]], str]:
+    """The score of each clause, and how typical it is; and the clause that most say word for word, empty for none."""
     telling = _telling(words, group)
     strongest = sorted(telling.values(), reverse=True)[:_TELLING_WORDS]
     kept = {word for word, weight in telling.items() if weight >= strongest[0] / 2}
     usual = _USUAL * words.sizes[group]
     shared = min(LEAST_TEXTS, words.sizes[group])  # a macro's words may be in no other text
     said: Counter[str] = Counter()
-    best, highest = "", -np.inf
+    candidates: dict[str, tuple[float, float]] = {}
     for text, cosine in zip(texts, cosines.tolist()):
         for shown, is_vague, costs in _clauses(text, kept):
             tokens = tokens_of(shown)
@@ -103,13 +114,21 @@ def _name(texts: Sequence[str], cosines: FloatArray, words: _Words, group: int) 
             typical = cosine + _TELLING * min(1, told) - _TELLING * rare
             typical -= _FLAW * (own + max(0, 3 - len(tokens))) + _TELLING * is_vague
             score = typical - _PRIVATE * private - costs - 2 * max(0, _width(shown) / _WIDEST - 1)
-            if score > highest:
-                best, highest = shown if typical >= _LEAST else "", score
-    if not best and said:  # what most say word for word is typical, whatever its words
-        most = max(said, key=lambda clause: (said[clause], len(clause)))
-        best = most if said[most] >= max(LEAST_TEXTS, len(texts) / 2) else ""
-    best = _tidy(best)
-    return best if len(best) <= 2 * _WIDEST else best[: 2 * _WIDEST].rsplit(" ", 1)[0] + " …"
+            candidates[shown] = max(candidates.get(shown, (score, typical)), (score, typical))
+    most = max(said, key=lambda clause: (said[clause], len(clause)), default="")
+    return candidates, most if said[most] >= max(LEAST_TEXTS, len(texts) / 2) else ""
+
+
+def _best(candidates: Mapping[str, tuple[float, float]], middle: FloatArray, embed: Embed | None) -> str:
+    """The clause with the highest score and cosine with the middle of the group; empty if it is not typical enough."""
+    highest = sorted(candidates, key=lambda clause: -candidates[clause][0])[:EMBEDDED]
+    if not highest:
+        return ""
+    scores = np.asarray([candidates[clause][0] for clause in highest])
+    if embed is not None:
+        scores = scores + embed(highest) @ middle
+    best = highest[int(np.argmax(scores >= scores.max() - EQUAL))]
+    return best if candidates[best][1] >= _LEAST else ""
 
 
 def _telling(words: _Words, group: int) -> dict[str, float]:
@@ -176,11 +195,12 @@ def _clauses(text: str, telling: Collection[str]) -> Iterator[tuple[str, bool, f
 
 
 def _tidy(name: str) -> str:
-    """The name with a capital, without quotation marks around it, and each punctuation mark once."""
+    """The name with a capital, without quotation marks around it, each punctuation mark once, and not too long."""
     name = " ".join(name.split())
     name = quoted[1] if (quoted := _QUOTED.fullmatch(name)) else name
     name = _MARKS.sub(lambda marks: "…" if marks[0].count(".") > 1 else marks[1], name).replace("….", "…").rstrip("…")
-    return name[:1].upper() + name[1:]
+    name = name[:1].upper() + name[1:]
+    return name if len(name) <= 2 * _WIDEST else name[: 2 * _WIDEST].rsplit(" ", 1)[0] + " …"
 
 
 def _width(text: str) -> int:

@@ -20,6 +20,7 @@ import numpy as np
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
 from turnlens.data.sentences import GAP, LONGEST_TEXT, PLACEHOLDER
 
+Embed = Callable[[Sequence[str]], FloatArray]  # vectors of length 1 (n, dim) of texts (n)
 _CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 TOKEN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:['’-][^\W_{_CJK}]+)*")
 _BREAK = re.compile(r"[^\w\s'’-]+|\n|\s-+\s")  # a phrase never crosses one of these
@@ -29,11 +30,11 @@ _MOST_PHRASES = 50_000
 LEAST_TEXTS = 3  # of the group that must have it, or all if it has fewer: it may be somebody's name or number
 _COMMON = 0.05  # of a group's texts have a phrase that names it; a word so common in most groups is a stop word
 _TIMES = 2  # as frequent as in all other groups, a phrase must be in a group
-_EMBEDDED = 20  # phrases of a group
+EMBEDDED = 20  # phrases, or clauses, of a group
 _SAME = 0.6  # if this share of the texts with a phrase also has a longer phrase around it, the longer one is better
 _PHRASES = 8  # the most of a group
 _SAID_BEFORE = 0.5  # what a text counts for a phrase, for each phrase that it has before
-_EQUAL = 1e-6  # scores that differ by less are equal on any processor
+EQUAL = 1e-6  # scores that differ by less are equal on any processor
 _ALIKE = 0.75  # of the words of two names are the same: they do not tell their groups apart
 
 
@@ -81,7 +82,7 @@ def name_phrases(
     labels: IntArray,
     parts: IntArray | None = None,
     vectors: FloatArray | None = None,
-    embed: Callable[[Sequence[str]], FloatArray] | None = None,
+    embed: Embed | None = None,
     counted: Callable[[tuple[str, ...]], tuple[Any, list[str]]] = phrases_in,
 ) -> list[list[str]]:
     """The phrases that best distinguish each group from the others, the most distinctive first.
@@ -150,14 +151,12 @@ def _distinctive(common: Any, phrases: Sequence[str]) -> BoolArray:
     return np.asarray([not pale & {phrase.split()[0], phrase.split()[-1]} for phrase in phrases])
 
 
-def _near(
-    phrases: Sequence[str], scores: FloatArray, embed: Callable[[Sequence[str]], FloatArray], middle: FloatArray
-) -> FloatArray:
+def _near(phrases: Sequence[str], scores: FloatArray, embed: Embed, middle: FloatArray) -> FloatArray:
     """The highest scores, times the cosine of each phrase with the middle of its group, and 0 for the others (m,).
 
     If no phrase is near, the scores are as they were.
     """
-    highest = np.argsort(-scores, kind="stable")[:_EMBEDDED]
+    highest = np.argsort(-scores, kind="stable")[:EMBEDDED]
     near = np.zeros_like(scores)
     near[highest] = scores[highest] * np.maximum(embed([phrases[at] for at in highest]) @ middle, 0)
     return near if near.any() else scores
@@ -174,7 +173,7 @@ def _best(candidates: Sequence[str], scores: FloatArray, present: Any) -> list[s
     chosen: list[str] = []
     while len(chosen) < _PHRASES and (scores > 0).any():
         gains = scores * (present.T @ weights) / counts
-        first = min(np.flatnonzero(gains >= gains.max() * (1 - _EQUAL)).tolist(), key=candidates.__getitem__)
+        first = min(np.flatnonzero(gains >= gains.max() * (1 - EQUAL)).tolist(), key=candidates.__getitem__)
         around = [at for at, other in enumerate(candidates) if candidates[first] in other]
         longer = [at for at in around if counts[at] >= _SAME * counts[first]]
         best = max(longer, key=lambda at: (len(candidates[at]), candidates[at]))

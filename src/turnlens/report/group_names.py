@@ -69,7 +69,7 @@ def describe_groups(
         is_topic = (parts == speakers.requests) | (kind == "conversation")
         loose = (is_topic | (speakers.asker is None)) & (tightness(vectors, labels, parts) < TIGHT)
         loose &= np.asarray(list(map(bool, phrases)), bool)
-        names = name_sentences(named_by, vectors, labels, nameless & ~loose)  # the others keep their names
+        names = name_sentences(named_by, vectors, labels, nameless & ~loose, embed)  # the others keep their names
         for group in np.flatnonzero(nameless).tolist():
             names[group] = courtesy_name([said[row] for row in np.flatnonzero(labels == group)]) or names[group]
         for id, own, name in zip(values.tolist(), phrases, names):
