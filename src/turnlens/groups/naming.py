@@ -19,7 +19,7 @@ import numpy as np
 
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray, unit_vectors
 from turnlens.data.sentences import GAP, LONGEST_TEXT
-from turnlens.groups.phrases import EMBEDDED, EQUAL, IS_CJK, LEAST_TEXTS, TOKEN, Embed
+from turnlens.groups.phrases import EMBEDDED, EQUAL, IS_CJK, LEAST_TEXTS, TOKEN, Embed, nearness
 
 _WIDEST = 60  # Latin letters; a longer name is taken only if no clause is shorter
 _CJK_WIDTH = 2
@@ -74,25 +74,29 @@ def name_sentences(
     if wanted is not None and not wanted.any():
         return [""] * len(wanted)
     words = _words_of(texts, labels)
-    names = []
-    for group in range(len(words.sizes)):
-        if wanted is not None and not wanted[group]:
-            names.append("")
-            continue
-        rows = np.flatnonzero(labels == group)
-        middle = unit_vectors(vectors[rows].mean(0)) if len(rows) else np.zeros(vectors.shape[1], np.float32)
-        cosines = vectors[rows] @ middle
-        central = np.argsort(-cosines, kind="stable")[:_CENTRAL]
-        shown = [_LONG_NUMBER.sub(GAP, texts[row]) for row in rows[central]]
-        candidates, word_for_word = _candidates(shown, cosines[central], words, group)
-        names.append(_tidy(_best(candidates, middle, embed) or word_for_word))
+    names = [""] * len(words.sizes)
+    found: dict[int, tuple[dict[str, tuple[float, float]], str]] = {}
+    middles = []
+    for group in range(len(names)):
+        if words.sizes[group] and (wanted is None or wanted[group]):
+            rows = np.flatnonzero(labels == group)
+            middles.append(unit_vectors(vectors[rows].mean(0)))
+            cosines = vectors[rows] @ middles[-1]
+            central = np.argsort(-cosines, kind="stable")[:_CENTRAL]
+            shown = [_LONG_NUMBER.sub(GAP, texts[row]) for row in rows[central]]
+            found[group] = _candidates(shown, cosines[central], words, group)
+    near = [np.zeros(len(best), np.float32) for best, _ in found.values()]
+    if embed is not None:
+        near = nearness([list(best) for best, _ in found.values()], middles, embed)
+    for (group, (best, most)), own in zip(found.items(), near):
+        names[group] = _tidy(_best(best, own) or most)
     return names
 
 
 def _candidates(
     texts: Sequence[str], cosines: FloatArray, words: _Words, group: int
 ) -> tuple[dict[str, tuple[float, float]], str]:
-    """The score of each clause, and how typical it is; and the clause that most say word for word, empty for none."""
+    """The best clauses, each with its score and how typical it is; and what most say word for word, empty for none."""
     telling = _telling(words, group)
     strongest = sorted(telling.values(), reverse=True)[:_TELLING_WORDS]
     kept = {word for word, weight in telling.items() if weight >= strongest[0] / 2}
@@ -115,19 +119,18 @@ def _candidates(
             typical -= _FLAW * (own + max(0, 3 - len(tokens))) + _TELLING * is_vague
             score = typical - _PRIVATE * private - costs - 2 * max(0, _width(shown) / _WIDEST - 1)
             candidates[shown] = max(candidates.get(shown, (score, typical)), (score, typical))
+    best = sorted(candidates, key=lambda clause: -candidates[clause][0])[:EMBEDDED]
     most = max(said, key=lambda clause: (said[clause], len(clause)), default="")
-    return candidates, most if said[most] >= max(LEAST_TEXTS, len(texts) / 2) else ""
+    most = most if said[most] >= max(LEAST_TEXTS, len(texts) / 2) else ""
+    return {clause: candidates[clause] for clause in best}, most
 
 
-def _best(candidates: Mapping[str, tuple[float, float]], middle: FloatArray, embed: Embed | None) -> str:
-    """The clause with the highest score and cosine with the middle of the group; empty if it is not typical enough."""
-    highest = sorted(candidates, key=lambda clause: -candidates[clause][0])[:EMBEDDED]
-    if not highest:
+def _best(candidates: Mapping[str, tuple[float, float]], near: FloatArray) -> str:
+    """The clause with the highest score and nearness; empty if there is none, or it is not typical enough."""
+    if not candidates:
         return ""
-    scores = np.asarray([candidates[clause][0] for clause in highest])
-    if embed is not None:
-        scores = scores + embed(highest) @ middle
-    best = highest[int(np.argmax(scores >= scores.max() - EQUAL))]
+    scores = np.asarray([score for score, _ in candidates.values()]) + near
+    best = list(candidates)[int(np.argmax(scores >= scores.max() - EQUAL))]
     return best if candidates[best][1] >= _LEAST else ""
 
 

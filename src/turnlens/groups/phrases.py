@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,25 @@ _PHRASES = 8  # the most of a group
 _SAID_BEFORE = 0.5  # what a text counts for a phrase, for each phrase that it has before
 EQUAL = 1e-6  # scores that differ by less are equal on any processor
 _ALIKE = 0.75  # of the words of two names are the same: they do not tell their groups apart
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """The phrases that could name a group.
+
+    Attributes:
+        group: The group.
+        phrases: The phrases (m).
+        scores: Their scores (m,).
+        present: Which texts of the group have them (texts, m).
+        middle: The mean vector of the group less that of its part, of length 1 (dim,).
+    """
+
+    group: int
+    phrases: Sequence[str]
+    scores: FloatArray
+    present: Any
+    middle: FloatArray
 
 
 def without_placeholders(text: str) -> str:
@@ -109,13 +129,13 @@ def name_phrases(
     sizes = np.maximum(np.asarray(members.sum(1)).ravel(), 1)
     counts = (members @ present).tocsr()  # (groups, phrases): how many texts of the group have the phrase
     common = counts.multiply(1 / sizes[:, None]) >= _COMMON
-    best: list[list[str]] = [[] for _ in range(groups)]
+    found: list[_Candidates] = []
     for named, among in _contrasts(np.zeros(groups, np.int64) if parts is None else parts):
         distinctive = _distinctive(common[among], phrases)
         total = np.asarray(counts[among].sum(0)).ravel()
         rows = np.flatnonzero(among[labels[kept]])
         having = present[rows]
-        of_part = None if vectors is None else vectors[kept[rows]]
+        of_part = np.zeros((len(rows), 1), np.float32) if vectors is None else vectors[kept[rows]]
         for group in named:
             own = counts[group]
             member = labels[kept[rows]] == group
@@ -125,12 +145,17 @@ def name_phrases(
             tells &= own.data >= min(LEAST_TEXTS, sizes[group])
             if (tells & (share >= _COMMON)).any():
                 tells &= share >= _COMMON
-            candidates = [phrases[at] for at in own.indices[tells]]
-            scores = (share * np.log(share / elsewhere))[tells]
-            if embed is not None and of_part is not None and candidates:
+            if tells.any():
+                columns = own.indices[tells]
+                scores = (share * np.log(share / elsewhere))[tells]
                 middle = unit_vectors(of_part[member].mean(0) - of_part.mean(0))
-                scores = _near(candidates, scores, embed, middle)
-            best[group] = _best(candidates, scores, having[member][:, own.indices[tells]])
+                own_phrases = [phrases[at] for at in columns]
+                found.append(_Candidates(group, own_phrases, scores, having[member][:, columns], middle))
+    if embed is not None and vectors is not None:
+        found = _weighed(found, embed)
+    best: list[list[str]] = [[] for _ in range(groups)]
+    for candidates in found:
+        best[candidates.group] = _best(candidates.phrases, candidates.scores, candidates.present)
     return best
 
 
@@ -151,15 +176,34 @@ def _distinctive(common: Any, phrases: Sequence[str]) -> BoolArray:
     return np.asarray([not pale & {phrase.split()[0], phrase.split()[-1]} for phrase in phrases])
 
 
-def _near(phrases: Sequence[str], scores: FloatArray, embed: Embed, middle: FloatArray) -> FloatArray:
-    """The highest scores, times the cosine of each phrase with the middle of its group, and 0 for the others (m,).
+def _weighed(found: Sequence[_Candidates], embed: Embed) -> list[_Candidates]:
+    """The candidates, their highest scores times the cosine with the middle of the group, and 0 for all others.
 
-    If no phrase is near, the scores are as they were.
+    Where no phrase is near, the scores are as they were.
     """
-    highest = np.argsort(-scores, kind="stable")[:EMBEDDED]
-    near = np.zeros_like(scores)
-    near[highest] = scores[highest] * np.maximum(embed([phrases[at] for at in highest]) @ middle, 0)
-    return near if near.any() else scores
+    highest = [np.argsort(-own.scores, kind="stable")[:EMBEDDED] for own in found]
+    texts = [[own.phrases[at] for at in places] for own, places in zip(found, highest)]
+    weighed = []
+    for own, places, cosines in zip(found, highest, nearness(texts, [own.middle for own in found], embed)):
+        scores = np.zeros_like(own.scores)
+        scores[places] = own.scores[places] * np.maximum(cosines, 0)
+        weighed.append(replace(own, scores=scores) if scores.any() else own)
+    return weighed
+
+
+def nearness(texts: Sequence[Sequence[str]], middles: Sequence[FloatArray], embed: Embed) -> list[FloatArray]:
+    """The cosines of texts of each group with its middle. All are embedded at once, each one once.
+
+    Args:
+        texts: Some texts of each group.
+        middles: Its middle, of length 1 (dim,).
+        embed: Gives texts vectors of length 1.
+    """
+    place = {text: number for number, text in enumerate(dict.fromkeys(chain.from_iterable(texts)))}
+    if not place:
+        return [np.zeros(0, np.float32) for _ in texts]
+    vectors = embed(list(place))
+    return [vectors[np.asarray([place[text] for text in own], int)] @ middle for own, middle in zip(texts, middles)]
 
 
 def _best(candidates: Sequence[str], scores: FloatArray, present: Any) -> list[str]:

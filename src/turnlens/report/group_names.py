@@ -49,7 +49,7 @@ def describe_groups(
     counted = lru_cache(1)(phrases_in)  # coarse and fine groups of messages have the same texts
 
     def embed(phrases: Sequence[str]) -> FloatArray:
-        return np.asarray(corpus.encoder.load().messages(phrases)["vector"], np.float32)
+        return np.asarray(corpus.encoder.load().with_cache().messages(phrases)["vector"], np.float32)
 
     for ids in levels:
         rows = grouping.sample if kind == "message" else _few_of_each(grouping.sample, ids)
