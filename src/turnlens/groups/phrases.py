@@ -136,6 +136,7 @@ def name_phrases(
         rows = np.flatnonzero(among[labels[kept]])
         having = present[rows]
         of_part = np.zeros((len(rows), 1), np.float32) if vectors is None else vectors[kept[rows]]
+        mean = of_part.mean(0)
         for group in named:
             own = counts[group]
             member = labels[kept[rows]] == group
@@ -148,7 +149,7 @@ def name_phrases(
             if tells.any():
                 columns = own.indices[tells]
                 scores = (share * np.log(share / elsewhere))[tells]
-                middle = unit_vectors(of_part[member].mean(0) - of_part.mean(0))
+                middle = unit_vectors(of_part[member].mean(0) - mean)
                 own_phrases = [phrases[at] for at in columns]
                 found.append(_Candidates(group, own_phrases, scores, having[member][:, columns], middle))
     if embed is not None and vectors is not None:
