@@ -104,6 +104,41 @@ def test_marks_and_sentences_tell_the_same_growth(telling: Report, tmp_path: Pat
     assert told == sorted(told) and 0 < sum(told) < sum(beyond)
 
 
+def test_requests_that_are_alike_grow_together(telling: Report) -> None:
+    """Neither of two grows beyond chance, but both do."""
+    first, second, third = (row["group"] for row in requests(telling)[:3])
+    start, opens = telling.conversations["first"], telling.messages["group"].copy()
+    for both in (6, 12):  # of 14 in the last week, beside 6 of 22
+        recent = np.where(np.arange(14) < both, np.array([first, second])[np.arange(14) % 2], third)
+        earlier = np.where(np.arange(22) < 6, np.array([first, second])[np.arange(22) % 2], third)
+        opens[start] = np.concatenate([earlier, recent])
+        groups = [
+            replace(group, joins=first if group.id == second else None, joined_at=2 * (group.id == second))
+            for group in telling.groups["message"]
+        ]
+        messages = {**telling.messages, "group": opens}
+        changed = replace(telling, messages=messages, groups={**telling.groups, "message": groups}, numbers={})
+        many = [{**row, "conversations": 12} for row in requests(changed)]  # none is too small
+        told = [sentence for sentence in findings(changed, many) if "grew" in str(sentence[-1])]
+        # A conversation at each end decides nothing: 12 of 14 beside 5 of 20.
+        grew = " grew most together, by 61 points of all conversations in the last seven days."
+        assert told == ([(first, " and ", second, grew)] if both == 12 else [])
+
+
+def test_a_mailed_table_has_each_marked_request(telling: Report, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("turnlens.report.html_report._REQUESTS", 0)
+    times = {"time": np.full(len(telling.texts), np.nan)}, {"time": np.full(36, np.nan)}
+    messages, conversations = ({**had, **own} for had, own in zip((telling.messages, telling.conversations), times))
+    still = replace(telling, messages=messages, conversations=conversations)
+    for report, any_marked in ((telling, True), (still, True), (replace(still, numbers={}), False)):
+        write_html_file(report, tmp_path / "mail.html", texts=False)
+        table = (tmp_path / "mail.html").read_text(encoding="utf-8").split("<tbody>")[1].split("</tbody>")[0]
+        *marked, none_of_these = table.split("<tr>")[1:]
+        assert bool(marked) == any_marked and "none of these" in none_of_these
+        assert all("▲" in row or "▼" in row for row in marked)
+        (tmp_path / "mail.html").unlink()
+
+
 def test_new_requests_are_told(telling: Report) -> None:
     new = requests(telling)[0]["group"]
     groups = [replace(group, new=group.id == new) for group in telling.groups["message"]]
@@ -176,6 +211,9 @@ def test_marks_need_more_than_chance_among_the_requests() -> None:
     hours = np.exp(np.linspace(4, 7, 26))  # heavy tails: between 55 and 1097, of a usual 36
     assert number_mark(typical(hours, "amount", wider), 36) == 1
     ratings = np.array([3.0, 4, 4, 4, 4, 5, 5, 5, 5, 5, 5])  # a mean of 4.5, by chance as often as one row in 13
-    assert number_mark(typical(ratings, "rating", wider), 3.8) == 0
-    assert number_mark(typical(np.tile(ratings, 4), "rating", wider), 3.8) == 1
+    assert number_mark(typical(ratings, "rating", wider, 1.1), 3.8) == 0
+    assert number_mark(typical(np.tile(ratings, 4), "rating", wider, 1.1), 3.8) == 1
+    assert number_mark(typical(np.full(13, 5.0), "rating", wider, 1.1), 4.2) == 0  # their own deviation is none
+    low = np.repeat([1.0, 5.0], 9)  # 3 on average, far below 4.2, but far from one another
+    assert number_mark(typical(low, "rating", wider, 1.1), 4.2) == -1
     assert number_mark(typical(hours[:9], "amount"), 36) == 0  # too few

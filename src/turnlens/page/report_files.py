@@ -126,6 +126,7 @@ def summary(report: Report) -> dict[str, Any]:
         },
         "categories": list(report.categories(MOST_VALUES)),
         "numbers": {name: number_kind(name, values) for name, values in report.measures.items()},
+        "deviations": {name: float(np.nanstd(values)) for name, values in report.measures.items()},
         "notice": notice,
         "findings": [] if notice else findings(report, requests),
         "wider": widening(len(requests)),

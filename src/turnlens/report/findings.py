@@ -20,7 +20,8 @@ from turnlens.encoders.folders import DEFAULT_ENCODER
 from turnlens.report.corpus import DURATION
 from turnlens.report.measures import NumberKind, Typical, members, number_kind, plain_number, typical
 from turnlens.report.report import Report
-from turnlens.report.trends import FEW, Z_95, Period, usual_period
+from turnlens.report.summary import spoken_in
+from turnlens.report.trends import FEW, Z_95, Period, trend_of, usual_period
 from turnlens.report.unhappiness import UNHAPPY
 
 Finding = tuple[str | int, ...]  # a sentence in pieces; a number is the id of a group, for its name
@@ -28,6 +29,8 @@ _MOST = 5
 _POINTS = 0.02  # of growth, as a share of all conversations
 _DEVIATIONS = 0.25  # by which a mean or a share is unlike that of all
 _TIMES = 1.5  # as long as all
+_TOGETHER = 3  # requests that are alike, at most
+_GROWTH = ("growth", "growth_low", "growth_high")
 _NEW = 3  # named
 _UNITS = (("days", 1440), ("hours", 60), ("min", 1), ("s", 1 / 60))  # of minutes
 _DURATION = re.compile(
@@ -64,7 +67,8 @@ def findings(report: Report, requests: Sequence[Mapping[str, Any]], period: Peri
     inside = {row["group"]: members(report, row["group"]) for row in many}
     numbers = [found for name, values in report.measures.items() if (found := _unlike(inside, name, values, wider))]
     first = [sentence for rank, sentence in sorted(numbers, key=lambda each: each[0])]
-    sentences = [_growth(many, 1, wider, period), _new(report, many), *first, _growth(many, -1, wider, period)]
+    grew = _growth(many, 1, wider, period) or _growth_together(report, inside, len(requests), period)
+    sentences = [grew, _new(report, many), *first, _growth(many, -1, wider, period)]
     return [sentence for sentence in sentences if sentence][:_MOST]
 
 
@@ -99,6 +103,32 @@ def _growth(rows: Sequence[Mapping[str, Any]], sign: int, wider: float, period: 
     return (row["group"], f" {verb} most, by {points} points of all conversations in the {LAST[period]}.")
 
 
+def _growth_together(report: Report, inside: Mapping[int, BoolArray], requests: int, period: Period) -> Finding | None:
+    """The requests that are alike, as the page joins them where fewer are shown, whose share grew most together.
+
+    ``inside`` has the conversations of each that is large enough (m,). As many more comparisons widen the interval.
+    """
+    trend = trend_of(spoken_in(report, report.speakers.asker)[1], period)
+    if trend is None:
+        return None
+    alike: dict[int, tuple[int, ...]] = {group: (group,) for group in inside}
+    joint: list[tuple[int, ...]] = []
+    for group in sorted(report.groups["message"], key=lambda group: -group.joined_at):
+        if group.id in alike and group.joins in alike:
+            alike[group.joins] += alike.pop(group.id)
+            joint += [alike[group.joins]] * (len(alike[group.joins]) <= _TOGETHER)
+    growths = {ids: trend.growth(np.any([inside[id] for id in ids], axis=0)) for ids in joint}
+    rows = [(dict(zip(_GROWTH, growth)), ids) for ids, growth in growths.items() if growth is not None]
+    wider = widening(requests + len(joint))
+    grown = [(row["growth"], ids) for row, ids in rows if growth_mark(row, wider) > 0 and row["growth"] >= _POINTS]
+    if not grown:
+        return None
+    growth, ids = max(grown)
+    named = [piece for id in ids for piece in (", ", id)][1:-2]
+    told = f" grew most together, by {round(100 * growth)} points of all conversations in the {LAST[period]}."
+    return (*named, " and ", ids[-1], told)
+
+
 def _new(report: Report, rows: Sequence[Mapping[str, Any]]) -> Finding | None:
     are_new = {group.id for group in report.groups["message"] if group.new}
     new = [row["group"] for row in rows if row["group"] in are_new]
@@ -118,7 +148,8 @@ def _unlike(inside: Mapping[int, BoolArray], name: str, values: FloatArray, wide
         return None
     sign = -1 if kind == "rating" else 1
     of_all = typical(values, kind).value
-    of_groups = {group: typical(values[own], kind, wider) for group, own in inside.items()}
+    deviation = float(np.nanstd(values))
+    of_groups = {group: typical(values[own], kind, wider, deviation) for group, own in inside.items()}
     far = {group: own for group, own in of_groups.items() if number_mark(own, of_all) == sign}
     if not far:
         return None
@@ -126,7 +157,7 @@ def _unlike(inside: Mapping[int, BoolArray], name: str, values: FloatArray, wide
     if kind == "amount":
         is_large = worst.value >= _TIMES * of_all
     else:
-        is_large = sign * (worst.value - of_all) >= _DEVIATIONS * float(np.nanstd(values))
+        is_large = sign * (worst.value - of_all) >= _DEVIATIONS * deviation
     rank = 0 if name == UNHAPPY else ("rating", "amount", "count", "share").index(kind) + 1
     return (rank, _sentence(group, name, kind, worst.value, of_all)) if is_large else None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import compress
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -27,7 +28,7 @@ from turnlens.report.findings import (
     unit_of,
     widening,
 )
-from turnlens.report.measures import LEAST_SHOWN, STATISTICS, members, number_kind, plain_number, typical
+from turnlens.report.measures import LEAST_SHOWN, STATISTICS, Typical, members, number_kind, plain_number, typical
 from turnlens.report.report import Report
 from turnlens.report.summary import MOST_VALUES, summary_table
 from turnlens.report.trends import Period, usual_period
@@ -137,13 +138,18 @@ def _table(
     names = sorted(report.measures, key=UNHAPPY.__ne__)
     columns = [_Number(report, name, wider) for name in names[:_NUMBERS]]
     header = ["conversations", "share", *["change, points"] * timed, *(column.title for column in columns)]
-    smaller = [row for row in requests[_REQUESTS:] if not growth_mark(row, wider)]
-    shown = [*requests[:_REQUESTS], *(row for row in requests[_REQUESTS:] if growth_mark(row, wider))]
     inside = {row["group"]: members(report, row["group"]) for row in requests}
+
+    def is_marked(row: Mapping[str, Any]) -> bool:
+        return bool(growth_mark(row, wider)) or any(column.of(inside[row["group"]])[1] for column in columns)
+
+    are_shown = [rank < _REQUESTS or is_marked(row) for rank, row in enumerate(requests)]
+    smaller = [row for row, is_shown in zip(requests, are_shown) if not is_shown]
+    shown = [*compress(requests, are_shown), *rest]
     none = ~np.any([*inside.values(), np.zeros(len(report.ids), bool)], axis=0)
     head = "".join(f'<th scope="col" class="number">{_escape(name)}</th>' for name in header)
     lines = ""
-    for row in (*shown, *rest):
+    for row in shown:
         name = row["group_name"] or "none of these"
         cells = [f"{row['conversations']:,}", f"{row['share']:.0%}", *[_change(row, wider)] * timed]
         cells += [column.cell(inside.get(row["group"], none)) for column in columns]
@@ -179,17 +185,22 @@ class _Number:
     def __init__(self, report: Report, name: str, wider: float | None) -> None:
         self._values, self._wider = report.measures[name], wider
         self._kind = number_kind(name, self._values)
-        self._of_all = typical(self._values, self._kind).value
+        self._of_all, self._deviation = typical(self._values, self._kind).value, float(np.nanstd(self._values))
         self._length: float
         unit, self._length = unit_of(self._of_all) if name == DURATION else ("", 1)
         self.title = f"{STATISTICS[self._kind]} {f'duration, {unit}' if unit else name}".strip()
 
+    def of(self, inside: BoolArray) -> tuple[Typical, int]:
+        """What is typical of some conversations (m,), and its mark: 1 or -1 where it is surely unlike that of all."""
+        own = typical(self._values[inside], self._kind, self._wider or 1, self._deviation)
+        return own, number_mark(own, self._of_all) if self._wider else 0
+
     def cell(self, inside: BoolArray) -> str:
-        """The typical value of some conversations (m,), marked where it is surely unlike that of all."""
-        own = typical(self._values[inside], self._kind, self._wider or 1)
+        """The typical value of some conversations (m,), with its mark."""
+        own, mark = self.of(inside)
         if own.known < LEAST_SHOWN:
             return "–"
-        sign = _MARKS[number_mark(own, self._of_all) if self._wider else 0]
+        sign = _MARKS[mark]
         written = {"share": f"{own.value:.0%}", "amount": plain_number(own.value / self._length)}
         return sign + written.get(self._kind, f"{own.value:.1f}")
 

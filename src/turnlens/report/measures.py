@@ -52,13 +52,15 @@ def number_kind(name: str, values: FloatArray) -> NumberKind:
     return "count" if name in _COUNTED else "rating"
 
 
-def typical(values: FloatArray, kind: NumberKind, wider: float = 1.0) -> Typical:
+def typical(values: FloatArray, kind: NumberKind, wider: float = 1.0, deviation: float = np.nan) -> Typical:
     """Return what is typical of some values, of which NaN are not known.
 
     Args:
         values: The values (n,).
         kind: Their kind.
         wider: Deviations of the interval, as a multiple of those of one of 95 %.
+        deviation: The standard deviation of all values that these are compared with, for the interval of a mean. Few
+            ratings do not tell theirs: those that are all 5 would be surely above a mean of 4.9.
 
     Examples:
         >>> typical(np.array([1.0, 2.0, 900.0, np.nan]), "amount").value
@@ -74,11 +76,7 @@ def typical(values: FloatArray, kind: NumberKind, wider: float = 1.0) -> Typical
         low, high = int(count / 2 - z * sqrt(count) / 2), ceil(count / 2 + z * sqrt(count) / 2)
         bounds = (float(known[low]), float(known[high])) if low > 0 and high < count else (np.nan, np.nan)
         return Typical(count, float(np.median(known)), *bounds)
-    mean = float(known.mean())
-    if count == 1:
-        return Typical(count, mean, np.nan, np.nan)
-    quantile = z + z * (z**2 + 1) / (4 * (count - 1))  # of Student's distribution (Abramowitz and Stegun 26.7.5)
-    half = quantile * float(known.std(ddof=1)) / sqrt(count)
+    mean, half = float(known.mean()), z * deviation / sqrt(count)
     return Typical(count, mean, mean - half, mean + half)
 
 

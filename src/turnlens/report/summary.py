@@ -63,7 +63,7 @@ def summary_table(report: Report, groups: Sequence[Group], period: Period | None
     """
     everybody = {}
     for role in {group.role for group in groups}:
-        speaking, times = _speaking(report, role)
+        speaking, times = spoken_in(report, role)
         everybody[role] = speaking, trend_of(times, period)
     limits = {name: _upper_quartile(values) for name, values in report.numbers.items()}
     asked = np.zeros(len(report.ids), bool)
@@ -135,8 +135,8 @@ def _kind(group: Group, report: Report) -> str:
     return "message" if report.speakers.asker is None else "request"
 
 
-def _speaking(report: Report, role: str | None) -> tuple[BoolArray, FloatArray]:
-    """In which conversations a role speaks (m,), or anybody; and the time of its first message there, if known (m,)."""
+def spoken_in(report: Report, role: str | None) -> tuple[BoolArray, FloatArray]:
+    """Return where a role speaks, or anybody (m,); and the time of its first message there, if known (m,)."""
     columns = report.messages
     own = np.arange(len(report.texts)) if role is None else np.flatnonzero(columns["role"] == report.roles.index(role))
     conversations, first = np.unique(columns["conversation"][own], return_index=True)

@@ -128,9 +128,7 @@ turnlens.numbers = (() => {
     if (statistic(name) === "median") return median(own, z);
     const mean = own.reduce((sum, value) => sum + value, 0) / count;
     if (kindOf(name) === "share") return {count, value: mean, interval: wilson(mean * count, count, z)};
-    const squares = own.reduce((sum, value) => sum + (value - mean) ** 2, 0);
-    const student = z + (z * (z * z + 1)) / (4 * (count - 1)); // the quantile, as in report/measures.py
-    const half = count > 1 ? (student * Math.sqrt(squares / (count - 1))) / Math.sqrt(count) : NaN;
+    const half = (z * turnlens.report.summary.deviations[name]) / Math.sqrt(count); // as in report/measures.py
     return {count, value: mean, interval: [mean - half, mean + half]};
   }
 
