@@ -12,7 +12,8 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from tests.report.talks import SETTINGS, SUBJECTS, fine, talks
-from turnlens.groups.group_model import read_models
+from turnlens.groups.group_model import read_models, write_models
+from turnlens.groups.group_settings import GroupSettings
 from turnlens.page import write_report
 from turnlens.page.live_report import LiveReport
 from turnlens.report import Report, build_report
@@ -130,6 +131,26 @@ def test_names_of_users_stay_when_data_grow(store: ConversationStore, build: Cal
     store.add(talks(6, start=100))
     after = {one.id: one for one in fine(build(page=False))}
     assert (after[group.id].name, after[group.id].renamed) == ("Lost cards", True)
+
+
+def test_other_groups_get_other_names_but_those_of_users_stay_or_are_told(
+    store: ConversationStore, build: Callable[..., Report], capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine, *others = fine(build(page=False))
+    edits.rename(store.path, "message", mine.id, "Mine")
+    for other in others:  # as if they had been named among other groups
+        models = read_models(store.path)
+        stale = replace(models["message"].groups[other.id], name=f"Stale {other.id}")
+        write_models(store.path, models | {"message": models["message"].with_groups({other.id: stale})})
+    assert all("Stale" in group.name for group in fine(build(page=False)) if group.name != "Mine")
+    names = [group.name for group in fine(build_report(store, settings=GroupSettings(granularity=7), page=False))]
+    assert "Mine" in names and not any("Stale" in name for name in names)
+    for group in others:
+        edits.rename(store.path, "message", group.id, f"Mine {group.id}")
+    few = {group.name for group in fine(build_report(store, settings=GroupSettings(granularity=1), page=False))}
+    lost = {f"Mine {group.id}" for group in others} - few
+    told = capsys.readouterr().err.partition("no group is like these any more, which were named by hand: ")[2]
+    assert lost and lost <= set(told.splitlines()[0].split(", "))
 
 
 def test_erasing_removes_analysis_and_words_but_not_names(

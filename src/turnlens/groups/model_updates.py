@@ -13,6 +13,7 @@ from dataclasses import asdict, replace
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from turnlens._utils.progress import note
 from turnlens._utils.vectors import BoolArray, FloatArray, IntArray
 from turnlens.groups.fitting import Fitted, fit_parts
 from turnlens.groups.group_model import GroupModel, StoredGroup, empty_model
@@ -72,7 +73,12 @@ def update_model(
     for id in sorted({*coarse_of, *coarse_of.values()}):
         inside = np.isin(fine, [id, *(child for child, parent in coarse_of.items() if parent == id)])
         new = same_settings and id not in former.groups and bool(is_new[inside].mean() > MOST)  # else it was split off
-        groups[id] = replace(former.groups.get(id, StoredGroup()), parent=coarse_of.get(id), new=new)
+        before = former.groups.get(id, StoredGroup())
+        if not (same_settings or before.renamed):  # its name was chosen beside other groups
+            before = replace(before, name="", phrases=())
+        groups[id] = replace(before, parent=coarse_of.get(id), new=new)
+    if lost := [group.name for id, group in former.groups.items() if group.renamed and id not in groups]:
+        note(f"no group is like these any more, which were named by hand: {', '.join(lost)}")
     stamp = f"{fitting} {joined} {texts}"
     places = _former_places(rows, as_before, former)
     model = GroupModel(stamp, keys, fine, neighbours.rows, places, {}, groups, next_id, answers=former.answers)
