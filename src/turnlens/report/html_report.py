@@ -191,7 +191,7 @@ class _Number:
         self.title = f"{STATISTICS[self._kind]} {f'duration, {unit}' if unit else name}".strip()
 
     def of(self, inside: BoolArray) -> tuple[Typical, int]:
-        """Return what is typical of some conversations (m,), and 1 or -1 where that is surely unlike that of all, else 0."""
+        """Return what is typical of some conversations (m,), and 1 or -1 where it is surely unlike all, else 0."""
         own = typical(self._values[inside], self._kind, self._wider or 1, self._deviation)
         return own, number_mark(own, self._of_all) if self._wider else 0
 
