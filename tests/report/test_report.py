@@ -2,6 +2,7 @@
 
 import base64
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -118,6 +119,17 @@ def test_read_only_stores_are_not_written_to(store: ConversationStore) -> None:
     before = sorted(store.path.rglob("*"))
     build_report(ConversationStore.open(store.path, read_only=True), settings=SETTINGS, page=False)
     assert sorted(store.path.rglob("*")) == before
+
+
+def test_groups_are_named_though_their_encoder_is_gone(
+    tmp_path: Path, tiny_encoder: SentenceTransformer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny_encoder.save(str(tmp_path / "model"))
+    ConversationStore.create(tmp_path / "talks", talks(36), encoder=tmp_path / "model")
+    shutil.rmtree(tmp_path / "model")
+    report = build_report(ConversationStore.open(tmp_path / "talks"), page=False)
+    assert all(group.name for group in fine(report))
+    assert "groups are named by their words alone: " in capsys.readouterr().err
 
 
 def test_a_report_of_nothing_is_refused(tmp_path: Path, tiny_encoder: SentenceTransformer) -> None:

@@ -116,16 +116,18 @@ def _growth_together(report: Report, inside: Mapping[int, BoolArray], requests: 
     for group in sorted(report.groups["message"], key=lambda group: -group.joined_at):
         if group.id in alike and group.joins in alike:
             alike[group.joins] += alike.pop(group.id)
-            joint += [alike[group.joins]] * (len(alike[group.joins]) <= _TOGETHER)
-    growths = {ids: trend.growth(np.any([inside[id] for id in ids], axis=0)) for ids in joint}
-    rows = [(dict(zip(_GROWTH, growth)), ids) for ids, growth in growths.items() if growth is not None]
-    wider = widening(requests + len(joint))
-    grown = [(row["growth"], ids) for row, ids in rows if growth_mark(row, wider) > 0 and row["growth"] >= _POINTS]
+            if len(alike[group.joins]) <= _TOGETHER:
+                joint.append(alike[group.joins])
+    wider, grown = widening(requests + len(joint)), []
+    for ids in joint:
+        growth = trend.growth(np.any([inside[id] for id in ids], axis=0)) or (0.0, None, None)
+        if growth[0] >= _POINTS and growth_mark(dict(zip(_GROWTH, growth)), wider) > 0:
+            grown.append((growth[0], ids))
     if not grown:
         return None
-    growth, ids = max(grown)
+    most, ids = max(grown)
     named = [piece for id in ids for piece in (", ", id)][1:-2]
-    told = f" grew most together, by {round(100 * growth)} points of all conversations in the {LAST[period]}."
+    told = f" grew most together, by {round(100 * most)} points of all conversations in the {LAST[period]}."
     return (*named, " and ", ids[-1], told)
 
 

@@ -9,13 +9,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from turnlens._utils.vectors import FloatArray, IntArray
+from turnlens._utils.progress import note
+from turnlens._utils.vectors import IntArray
 from turnlens.data.sentences import GREETING, LONGEST_TEXT
 from turnlens.groups.courtesies import courtesy_name
 from turnlens.groups.group_members import TIGHT, Members, tightness
 from turnlens.groups.group_model import GroupModel, Kind
 from turnlens.groups.naming import name_sentences
 from turnlens.groups.phrases import (
+    Embed,
     distinct_names,
     name_phrases,
     phrases_in,
@@ -24,6 +26,7 @@ from turnlens.groups.phrases import (
 from turnlens.groups.pipeline import Grouping
 from turnlens.report.corpus import Corpus
 from turnlens.report.speakers import Speakers
+from turnlens.store.state import StoreError
 
 Naming = Callable[[Sequence[Sequence[str]], Sequence[Sequence[str]]], Sequence[str]]
 _NAMED_BY = 200  # conversations of a group, at most, whose texts name it
@@ -47,10 +50,7 @@ def describe_groups(
     """The content of each group, in the sample, by id. Conversations are named by their requests."""
     described: dict[int, Description] = {}
     counted = lru_cache(1)(phrases_in)  # coarse and fine groups of messages have the same texts
-
-    def embed(phrases: Sequence[str]) -> FloatArray:
-        return np.asarray(corpus.encoder.load().with_cache().messages(phrases)["vector"], np.float32)
-
+    embed = _embed(corpus)
     for ids in levels:
         rows = grouping.sample if kind == "message" else _few_of_each(grouping.sample, ids)
         said = [
@@ -75,6 +75,16 @@ def describe_groups(
         for id, own, name in zip(values.tolist(), phrases, names):
             described[id] = Description(tuple(own), name)
     return described
+
+
+def _embed(corpus: Corpus) -> Embed | None:
+    """Return what embeds phrases as the corpus was; ``None`` if its encoder cannot be loaded."""
+    try:
+        encoder = corpus.encoder.load().with_cache()
+    except (StoreError, OSError, ValueError, ImportError) as error:
+        note(f"groups are named by their words alone: {error}")
+        return None
+    return lambda phrases: np.asarray(encoder.messages(phrases)["vector"], np.float32)
 
 
 def _parts_of(labels: IntArray, part: IntArray) -> IntArray:
