@@ -139,6 +139,18 @@ def test_a_mailed_table_has_each_marked_request(telling: Report, tmp_path: Path,
         (tmp_path / "mail.html").unlink()
 
 
+def test_a_value_beneath_a_request_is_more_than_chance(telling: Report, tmp_path: Path) -> None:
+    own = np.arange(36) < 12
+    by_chance = np.arange(36) % 12 < np.where(own, 7, 5)  # 58 % of its conversations, 47 % of all
+    labels = {
+        "Via": Label(("web", "mail"), np.where(by_chance, 0, 1).astype(np.int32)),
+        "Team": Label(("Cards", "Trips"), np.where(own, 0, 1).astype(np.int32)),
+    }
+    write_html_file(replace(telling, conversation_labels=labels), tmp_path / "mail.html", texts=False)
+    page = (tmp_path / "mail.html").read_text(encoding="utf-8")
+    assert "Team: Cards 100%" in page and "Via: " not in page
+
+
 def test_new_requests_are_told(telling: Report) -> None:
     new = requests(telling)[0]["group"]
     groups = [replace(group, new=group.id == new) for group in telling.groups["message"]]

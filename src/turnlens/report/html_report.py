@@ -31,7 +31,7 @@ from turnlens.report.findings import (
 from turnlens.report.measures import LEAST_SHOWN, STATISTICS, Typical, members, number_kind, plain_number, typical
 from turnlens.report.report import Report
 from turnlens.report.summary import MOST_VALUES, summary_table
-from turnlens.report.trends import Period, usual_period
+from turnlens.report.trends import Z_95, Period, usual_period, wilson
 from turnlens.report.unhappiness import UNHAPPY
 
 _REQUESTS, _WITH_EXAMPLES, _NUMBERS = 20, 10, 4  # that fit on three pages
@@ -153,7 +153,8 @@ def _table(
         name = row["group_name"] or "none of these"
         cells = [f"{row['conversations']:,}", f"{row['share']:.0%}", *[_change(row, wider)] * timed]
         cells += [column.cell(inside.get(row["group"], none)) for column in columns]
-        lines += f'<tr><td>{_escape(name)}<span class="muted">{_escape(_where(report, row))}</span></td>'
+        where = _escape(_where(report, row, Z_95 * (wider or 1)))
+        lines += f'<tr><td>{_escape(name)}<span class="muted">{where}</span></td>'
         for label, cell in zip(header, cells):
             lines += f'<td class="number" data-label="{_escape(label)}">{cell}</td>'
         lines += "</tr>"
@@ -161,7 +162,7 @@ def _table(
     note = (
         f"Shares are of conversations; {change}. "
         + "▲ and ▼ mark what is more than chance among so many requests. " * marked
-        + "Beneath a request stands what more than half of its conversations have in common, but not half of all."
+        + "Beneath a request stands what most of its conversations have in common, and surely more than of all."
     )
     left_out = [f"{name} ({len(values)} values)" for name, values in report.long_categories(MOST_VALUES).items()]
     if left_out:
@@ -205,16 +206,19 @@ class _Number:
         return sign + written.get(self._kind, f"{own.value:.1f}")
 
 
-def _where(report: Report, row: Mapping[str, Any]) -> str:
-    """The value of each category, such as the team, that most of the conversations have, but not most of all."""
+def _where(report: Report, row: Mapping[str, Any], z: float) -> str:
+    """The value of each category, such as the team, that most of the conversations have, and surely more than of all.
+
+    ``z`` is the number of deviations from which on something is sure.
+    """
     parts = []
     for name, label in report.categories(MOST_VALUES).items():
         count, value = max((row[f"{name}: {value}"], value) for value in label.values)
-        of_all = np.count_nonzero(label.codes == label.values.index(value))
-        if count > MOST * row["conversations"] and of_all <= MOST * len(report.ids):
-            parts.append(
-                f"{name}: {shorten(value, _LONGEST_VALUE, placeholder=' …')} {count / row['conversations']:.0%}"
-            )
+        of_all = np.count_nonzero(label.codes == label.values.index(value)) / len(report.ids)
+        conversations = max(1, row["conversations"])
+        share, low, _ = wilson(count / conversations, conversations, z)
+        if share > MOST and low > of_all:
+            parts.append(f"{name}: {shorten(value, _LONGEST_VALUE, placeholder=' …')} {share:.0%}")
     return ", ".join(parts)
 
 
