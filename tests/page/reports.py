@@ -113,6 +113,7 @@ def _summary(
     for place, group in enumerate(requests[1:], 1):  # each is joined with the first, the last of them first
         group.update(joins=requests[0]["id"], joined_at=place)
     rows = requests[0]["central"]
+    requests[0]["mixed"] = True
     requests[0]["parts"] = [(0.75, rows[:3]), (0.25, rows[3:5])]
     return {
         "format": 1,
@@ -161,6 +162,7 @@ def _group(number: int, name: str, parent: int | None, codes: np.ndarray) -> dic
         "joins": None,
         "joined_at": 0,
         "parts": [],
+        "mixed": False,
     }
 
 

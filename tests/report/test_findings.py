@@ -139,6 +139,20 @@ def test_a_mailed_table_has_each_marked_request(telling: Report, tmp_path: Path,
         (tmp_path / "mail.html").unlink()
 
 
+def test_mixed_requests_come_last_in_the_mail_and_no_sentence_is_about_them(telling: Report, tmp_path: Path) -> None:
+    grew = int(telling.messages["group"][telling.conversations["first"][-1]])
+    groups = [replace(group, mixed=group.id == grew) for group in telling.groups["message"]]
+    changed = replace(telling, groups={**telling.groups, "message": groups})
+    assert not any(grew in sentence for sentence in findings(changed, requests(changed)))
+    write_html_file(changed, tmp_path / "mail.html")
+    page = (tmp_path / "mail.html").read_text(encoding="utf-8")
+    *_, last, _ = page.split("<tbody>")[1].split("</tbody>")[0].split("<tr>")
+    assert last.startswith("<td>mixed: ") and page.split("<tbody>")[1].count("mixed: ") == 2  # and its examples
+    assert "Mixed are those whose messages are mostly more like those of others." in page
+    write_html_file(telling, tmp_path / "other.html")
+    assert "ixed" not in (tmp_path / "other.html").read_text(encoding="utf-8")
+
+
 def test_a_value_beneath_a_request_is_more_than_chance(telling: Report, tmp_path: Path) -> None:
     own = np.arange(36) < 12
     by_chance = np.arange(36) % 12 < np.where(own, 7, 5)  # 58 % of its conversations, 47 % of all

@@ -51,3 +51,16 @@ def test_mixed_groups_have_parts() -> None:
     }
     assert not groups[max(groups)].parts
     assert not any(group.parts for group in with_scale(_of(mixed, move=True), mixed, corpus))
+
+
+def test_groups_whose_texts_are_nearer_to_others_are_mixed() -> None:
+    vectors, texts, _ = clouds(3, 60)
+    found = group_vectors(vectors, texts, GroupSettings(granularity=3))
+    ids, few = np.unique(found.groups[found.groups >= 0]), np.arange(len(texts)) % 6 == 0
+    scattered = replace(found, groups=np.where(few, 99, found.groups))  # a sixth of each
+    corpus: Any = SimpleNamespace(vectors=vectors, texts=texts)
+    groups = {group.id: group.mixed for group in with_scale(_of(scattered), scattered, corpus)}
+    assert groups == {**dict.fromkeys(ids.tolist(), False), 99: True}
+    assert not any(group.mixed for group in with_scale(_of(found), found, corpus))
+    alone = replace(found, groups=np.where(np.arange(len(texts)) == 0, 99, found.groups))
+    assert not any(group.mixed for group in with_scale(_of(alone), alone, corpus))  # such as a macro, which is one text

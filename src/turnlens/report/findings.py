@@ -59,7 +59,8 @@ def findings(report: Report, requests: Sequence[Mapping[str, Any]], period: Peri
         requests: The rows of `summary_table` that are requests.
         period: The times that their growth compares.
     """
-    many = [row for row in requests if row["conversations"] >= FEW]
+    mixed = mixed_groups(report)
+    many = [row for row in requests if row["conversations"] >= FEW and row["group"] not in mixed]
     if not many:
         return []
     period = period or usual_period(report.conversations["time"])
@@ -70,6 +71,11 @@ def findings(report: Report, requests: Sequence[Mapping[str, Any]], period: Peri
     grew = _growth(many, 1, wider, period) or _growth_together(report, inside, len(requests), period)
     sentences = [grew, _new(report, many), *first, _growth(many, -1, wider, period)]
     return [sentence for sentence in sentences if sentence][:_MOST]
+
+
+def mixed_groups(report: Report) -> set[int]:
+    """Return the groups of messages that have no subject of their own: no sentence is about them."""
+    return {group.id for group in report.groups["message"] if group.mixed}
 
 
 def widening(requests: int) -> float:

@@ -24,6 +24,7 @@ from turnlens.report.findings import (
     findings,
     growth_mark,
     language_notice,
+    mixed_groups,
     number_mark,
     unit_of,
     widening,
@@ -74,12 +75,16 @@ def write_html_file(report: Report, path: Path, texts: bool = True, period: Peri
     """
     groups = [group for group in report.groups["message"] if group.level == 1]
     renamed = {group.id for group in groups if group.renamed}
+    mixed = mixed_groups(report)
     period = period or usual_period(report.conversations["time"])
     rows = summary_table(report, groups, period).to_pylist()
     requests = [row for row in rows if row["kind"] in ("request", "message")]
     for row in requests:
         if not texts and row["group"] not in renamed:
             row["group_name"] = row["keywords"].replace(", ", " · ") or f"group {row['group']}"
+        if row["group"] in mixed and row["group"] not in renamed:
+            row["group_name"] = f"mixed: {row['group_name']}"
+    requests.sort(key=lambda row: row["group"] in mixed)  # they come last
     rest = [row for row in rows if row["kind"] == "no request"]
     notice = language_notice(report)
     found = [] if notice else findings(report, requests, period)
@@ -165,6 +170,8 @@ def _table(
         + "Beneath a request stands what most of its conversations have in common, and surely more than of all."
     )
     left_out = [f"{name} ({len(values)} values)" for name, values in report.long_categories(MOST_VALUES).items()]
+    if mixed_groups(report) & inside.keys():
+        note += " Mixed are those whose messages are mostly more like those of others."
     if left_out:
         note += f" Labels with more than {MOST_VALUES} values are not compared: {', '.join(map(_escape, left_out))}."
     if UNHAPPY in report.measures:

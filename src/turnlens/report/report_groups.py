@@ -13,6 +13,7 @@ from turnlens.groups.communities import merged, neighbour_graph
 from turnlens.groups.fitting import split_group
 from turnlens.groups.group_members import Members, members_of
 from turnlens.groups.group_model import GroupModel, GroupModels, Kind
+from turnlens.groups.group_settings import LEAST, MOST
 from turnlens.groups.pipeline import Grouping
 from turnlens.report.corpus import Corpus
 from turnlens.report.find_requests import moves_among
@@ -104,7 +105,7 @@ def _answers(corpus: Corpus, groups: IntArray) -> dict[int, int]:
 
 
 def with_scale(groups: Sequence[Group], grouping: Grouping, corpus: Corpus) -> list[Group]:
-    """Add to groups of messages the group that each is joined with first, and the parts of those that mix several."""
+    """Add to groups of messages the group that each is joined with first, whether they are mixed, and their parts."""
     labels, vectors = grouping.groups[grouping.sample], np.array(corpus.vectors[grouping.sample], np.float32)
     texts = [corpus.texts[row] for row in grouping.sample.tolist()]
     alike: dict[object, list[Group]] = defaultdict(list)
@@ -120,8 +121,13 @@ def with_scale(groups: Sequence[Group], grouping: Grouping, corpus: Corpus) -> l
                 into = among[int(levels[joined[-1], place])]
                 group = replace(group, joins=into.id, joined_at=int(joined[-1]) + 1)
             changed[group.id] = group
-    graph = neighbour_graph(grouping.model.neighbours)
+    near = grouping.model.neighbours
+    graph = neighbour_graph(near)
     for id, group in changed.items():
+        own = np.flatnonzero(labels == id)
+        if len(own) > 1:
+            inside = labels[near[own, : min(LEAST, len(own) - 1)]] == id
+            group = changed[id] = replace(group, mixed=bool(inside.mean() < MOST))
         parts = None if group.move else split_group(graph, grouping.model.fine, id)
         if parts is None:
             continue

@@ -26,7 +26,7 @@ turnlens.parts = (() => {
   function badges(each) {
     return [
       each.new && [" ", element("span", {class: "badge"}, "new")],
-      each.parts?.length > 0 && [" ", element("span", {class: "badge quiet", title: "It holds parts that differ, which could be split"}, "mixed")],
+      each.mixed && [" ", element("span", {class: "badge quiet", title: "Its messages are mostly more like those of other groups"}, "mixed")],
       each.renamed && [" ", element("span", {class: "badge quiet"}, "renamed")],
     ];
   }
