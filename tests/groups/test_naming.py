@@ -75,6 +75,12 @@ def test_phrases_are_of_several_wordings() -> None:
     assert phrases[1:3] == ["pause me", "hold on"]
 
 
+def test_no_two_phrases_of_a_name_are_pieces_of_one() -> None:
+    texts = [f"selfie scan fails again {word}" for word in ("now", "here", "there")] * 4 + ["pay the bill"] * 12
+    names = [set(phrase.split()) for phrase in name_phrases(texts, np.repeat([0, 1], 12))[0]]
+    assert names and all(len(one & other) < 2 for at, one in enumerate(names) for other in names[:at])
+
+
 def test_phrases_rank_by_how_near_they_are_to_their_group() -> None:
     texts = ["bag, minutes", "minutes: bag", "bag? minutes!"] * 3 + ["seat", "a seat", "my seat"] * 3
     labels, vectors = np.repeat([0, 1], 9), unit_vectors(np.repeat(np.eye(2, dtype=np.float32), 9, axis=0))

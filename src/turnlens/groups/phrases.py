@@ -230,8 +230,8 @@ def _best(candidates: Sequence[str], scores: FloatArray, present: Any) -> list[s
 
 
 def _overlap(phrase: str, other: str) -> bool:
-    """Return true if two phrases mean nearly the same: one contains the other, or they share two CJK characters."""
-    if phrase in other or other in phrase:
+    """Return true if one phrase contains the other, or they share two words or two CJK characters."""
+    if phrase in other or other in phrase or len({*phrase.split()} & {*other.split()}) > 1:
         return True
     return any(IS_CJK.match(pair) and pair in other for pair in map("".join, pairwise(phrase)))
 

@@ -154,12 +154,12 @@ def _table(
     none = ~np.any([*inside.values(), np.zeros(len(report.ids), bool)], axis=0)
     head = "".join(f'<th scope="col" class="number">{_escape(name)}</th>' for name in header)
     lines = ""
-    for row in shown:
+    places = [_where(report, row, Z_95 * (wider or 1)) for row in shown]
+    for row, where in zip(shown, places):
         name = row["group_name"] or "none of these"
         cells = [f"{row['conversations']:,}", f"{row['share']:.0%}", *[_change(row, wider)] * timed]
         cells += [column.cell(inside.get(row["group"], none)) for column in columns]
-        where = _escape(_where(report, row, Z_95 * (wider or 1)))
-        lines += f'<tr><td>{_escape(name)}<span class="muted">{where}</span></td>'
+        lines += f'<tr><td>{_escape(name)}<span class="muted">{_escape(where)}</span></td>'
         for label, cell in zip(header, cells):
             lines += f'<td class="number" data-label="{_escape(label)}">{cell}</td>'
         lines += "</tr>"
@@ -168,7 +168,8 @@ def _table(
         f"Shares are of conversations; {change}. "
         + "▲ and ▼ mark what is more than chance among so many requests. " * marked
         + "Beneath a request stands what most of its conversations have in common, and surely more than of all."
-    )
+        * any(places)
+    ).strip()
     left_out = [f"{name} ({len(values)} values)" for name, values in report.long_categories(MOST_VALUES).items()]
     if mixed_groups(report) & inside.keys():
         note += " Mixed are those whose messages are mostly more like those of others."
