@@ -74,7 +74,7 @@ def update_model(
         inside = np.isin(fine, [id, *(child for child, parent in coarse_of.items() if parent == id)])
         new = same_settings and id not in former.groups and bool(is_new[inside].mean() > MOST)  # else it was split off
         before = former.groups.get(id, StoredGroup())
-        if not (same_settings or before.renamed):  # its name was chosen beside other groups
+        if not (same_settings or before.renamed or before.pinned):  # its name was chosen beside other groups
             before = replace(before, name="", phrases=())
         groups[id] = replace(before, parent=coarse_of.get(id), new=new)
     if lost := [group.name for id, group in former.groups.items() if group.renamed and id not in groups]:
