@@ -88,7 +88,7 @@ def write_synthetic(
     _write(folder, "struck", struck or {})
     _write(folder, "conversations", rows)
     summary = _summary(fine, topic, topics, n, texts_per_file, surprise)
-    summary |= {"findings": findings or [], "wider": 1.5, "deviations": {"rating": 1.5}, "notice": notice}
+    summary |= {"findings": findings or [], "wider": 1.5, "deviations": {"rating": 0.5}, "notice": notice}
     summary["times"] = {"first": float(when[0]), "last": float(when[-1])} if times else {"first": None, "last": None}
     _write(folder, "summary", summary)
     return folder

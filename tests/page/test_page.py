@@ -445,9 +445,9 @@ def test_the_overview_begins_with_findings(watch: Watch) -> None:
 
 def test_a_foreign_language_is_told_and_nothing_marked(watch: Watch) -> None:
     notice = "Most conversations are not in English (de 99 %)"
-    watched = watch(conversations=120)
+    watched = watch()
     assert any(mark in watched.open("overview").locator(".requests").inner_text() for mark in "▲▼")
-    watched = watch(conversations=120, notice=notice)
+    watched = watch(notice=notice)
     page = watched.open("overview")
     assert page.locator(".notice").inner_text() == notice
     asked = page.locator(".requests").inner_text()
