@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from turnlens._utils.progress import progress_of
+from turnlens._utils.progress import note, progress_of
 from turnlens._utils.vectors import BoolArray, FloatArray, Vectors
 from turnlens.data.conversation_source import ConversationSource
 from turnlens.data.conversations import read_conversations
@@ -24,7 +24,7 @@ from turnlens.data.personal.plain_text import replaced
 from turnlens.data.sentences import GAP
 from turnlens.encoders.history import add_history
 from turnlens.groups.group_model import Kind
-from turnlens.groups.phrases import without_placeholders
+from turnlens.groups.phrases import Embed, without_placeholders
 from turnlens.report.label_columns import Label, Labels
 from turnlens.store import ConversationStore
 from turnlens.store.annotations import without_sample_labels
@@ -63,6 +63,16 @@ class CorpusEncoder:
     name: str
     digest: str
     load: Callable[[], StoreEncoder]
+
+    @cached_property
+    def embed(self) -> Embed | None:
+        """Gives phrases vectors; ``None``, which is told once, if the encoder cannot be loaded."""
+        try:
+            encoder = self.load().with_cache()
+        except (OSError, ValueError, ImportError) as error:
+            note(f"groups are named by their words alone: {error}")
+            return None
+        return lambda phrases: np.asarray(encoder.messages(phrases)["vector"], np.float32)
 
 
 @dataclass(frozen=True, kw_only=True)

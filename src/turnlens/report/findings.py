@@ -20,7 +20,7 @@ from turnlens.encoders.folders import DEFAULT_ENCODER
 from turnlens.report.corpus import DURATION
 from turnlens.report.measures import NumberKind, Typical, members, number_kind, plain_number, typical
 from turnlens.report.report import Report
-from turnlens.report.summary import spoken_in
+from turnlens.report.summary import GROWTH, spoken_in
 from turnlens.report.trends import FEW, Z_95, Period, trend_of, usual_period
 from turnlens.report.unhappiness import UNHAPPY
 
@@ -30,7 +30,6 @@ _POINTS = 0.02  # of growth, as a share of all conversations
 _DEVIATIONS = 0.25  # by which a mean or a share is unlike that of all
 _TIMES = 1.5  # as long as all
 _TOGETHER = 3  # requests that are alike, at most
-_GROWTH = ("growth", "growth_low", "growth_high")
 _NEW = 3  # named
 _UNITS = (("days", 1440), ("hours", 60), ("min", 1), ("s", 1 / 60))  # of minutes
 _DURATION = re.compile(
@@ -106,7 +105,9 @@ def _growth(rows: Sequence[Mapping[str, Any]], sign: int, wider: float, period: 
         return None
     points = round(abs(100 * row["growth"]))
     verb = "grew" if sign > 0 else "fell"
-    return (row["group"], f" {verb} most, by {points} points of all conversations in the {LAST[period]}.")
+    *others, last = row["groups"] if "groups" in row else [row["group"]]
+    named, together = ((*_with_commas(others), " and "), " together") if others else ((), "")
+    return (*named, last, f" {verb} most{together}, by {points} points of all conversations in the {LAST[period]}.")
 
 
 def _growth_together(report: Report, inside: Mapping[int, BoolArray], requests: int, period: Period) -> Finding | None:
@@ -124,17 +125,15 @@ def _growth_together(report: Report, inside: Mapping[int, BoolArray], requests: 
             alike[group.joins] += alike.pop(group.id)
             if len(alike[group.joins]) <= _TOGETHER:
                 joint.append(alike[group.joins])
-    wider, grown = widening(requests + len(joint)), []
+    wider, rows = widening(requests + len(joint)), []
     for ids in joint:
-        growth = trend.growth(np.any([inside[id] for id in ids], axis=0)) or (0.0, None, None)
-        if growth[0] >= _POINTS and growth_mark(dict(zip(_GROWTH, growth)), wider) > 0:
-            grown.append((growth[0], ids))
-    if not grown:
-        return None
-    most, ids = max(grown)
-    named = [piece for id in ids for piece in (", ", id)][1:-2]
-    told = f" grew most together, by {round(100 * most)} points of all conversations in the {LAST[period]}."
-    return (*named, " and ", ids[-1], told)
+        growth = trend.growth(np.any([inside[id] for id in ids], axis=0)) or (None, None, None)
+        rows.append({"groups": ids, **dict(zip(GROWTH, growth))})
+    return _growth([row for row in rows if growth_mark(row, wider) > 0], 1, wider, period)
+
+
+def _with_commas(groups: Sequence[int]) -> Finding:
+    return tuple(piece for group in groups for piece in (", ", group))[1:]
 
 
 def _new(report: Report, rows: Sequence[Mapping[str, Any]]) -> Finding | None:
@@ -142,11 +141,8 @@ def _new(report: Report, rows: Sequence[Mapping[str, Any]]) -> Finding | None:
     new = [row["group"] for row in rows if row["group"] in are_new]
     if not new:
         return None
-    named: list[str | int] = []
-    for group in new[:_NEW]:
-        named += [", ", group]
     more = f" and {len(new) - _NEW} more" if len(new) > _NEW else ""
-    return ("New since last time: ", *named[1:], f"{more}.")
+    return ("New since last time: ", *_with_commas(new[:_NEW]), f"{more}.")
 
 
 def _unlike(inside: Mapping[int, BoolArray], name: str, values: FloatArray, wider: float) -> tuple[int, Finding] | None:

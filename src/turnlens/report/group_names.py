@@ -9,24 +9,16 @@ from functools import lru_cache
 
 import numpy as np
 
-from turnlens._utils.progress import note
 from turnlens._utils.vectors import IntArray
 from turnlens.data.sentences import GREETING, LONGEST_TEXT
 from turnlens.groups.courtesies import courtesy_name
 from turnlens.groups.group_members import TIGHT, Members, tightness
 from turnlens.groups.group_model import GroupModel, Kind
 from turnlens.groups.naming import name_sentences
-from turnlens.groups.phrases import (
-    Embed,
-    distinct_names,
-    name_phrases,
-    phrases_in,
-    told_apart,
-)
+from turnlens.groups.phrases import distinct_names, name_phrases, phrases_in, told_apart
 from turnlens.groups.pipeline import Grouping
 from turnlens.report.corpus import Corpus
 from turnlens.report.speakers import Speakers
-from turnlens.store.state import StoreError
 
 Naming = Callable[[Sequence[Sequence[str]], Sequence[Sequence[str]]], Sequence[str]]
 _NAMED_BY = 200  # conversations of a group, at most, whose texts name it
@@ -50,7 +42,6 @@ def describe_groups(
     """The content of each group, in the sample, by id. Conversations are named by their requests."""
     described: dict[int, Description] = {}
     counted = lru_cache(1)(phrases_in)  # coarse and fine groups of messages have the same texts
-    embed = _embed(corpus)
     for ids in levels:
         rows = grouping.sample if kind == "message" else _few_of_each(grouping.sample, ids)
         said = [
@@ -65,26 +56,17 @@ def describe_groups(
         nameless = np.asarray([not grouping.model.groups[id].name for id in values.tolist()], bool)
         named_by = texts if kind == "message" else [GREETING.sub("", corpus.plain[row]) for row in messages]
         parts = _parts_of(labels, speakers.part[rows] if kind == "message" else np.zeros(len(rows), np.int64))
-        phrases = name_phrases(texts, labels, parts, vectors, embed, counted)
+        phrases = name_phrases(texts, labels, parts, vectors, corpus.encoder.embed, counted)
         is_topic = (parts == speakers.requests) | (kind == "conversation")
         loose = (is_topic | (speakers.asker is None)) & (tightness(vectors, labels, parts) < TIGHT)
         loose &= np.asarray(list(map(bool, phrases)), bool)
-        names = name_sentences(named_by, vectors, labels, nameless & ~loose, embed)  # the others keep their names
+        wanted = nameless & ~loose  # the others keep their names
+        names = name_sentences(named_by, vectors, labels, wanted, corpus.encoder.embed)
         for group in np.flatnonzero(nameless).tolist():
             names[group] = courtesy_name([said[row] for row in np.flatnonzero(labels == group)]) or names[group]
         for id, own, name in zip(values.tolist(), phrases, names):
             described[id] = Description(tuple(own), name)
     return described
-
-
-def _embed(corpus: Corpus) -> Embed | None:
-    """Return what embeds phrases as the corpus was; ``None`` if its encoder cannot be loaded."""
-    try:
-        encoder = corpus.encoder.load().with_cache()
-    except (StoreError, OSError, ValueError, ImportError) as error:
-        note(f"groups are named by their words alone: {error}")
-        return None
-    return lambda phrases: np.asarray(encoder.messages(phrases)["vector"], np.float32)
 
 
 def _parts_of(labels: IntArray, part: IntArray) -> IntArray:

@@ -171,7 +171,7 @@ def _table(
         * any(places)
     ).strip()
     left_out = [f"{name} ({len(values)} values)" for name, values in report.long_categories(MOST_VALUES).items()]
-    if mixed_groups(report) & inside.keys():
+    if mixed_groups(report) & {row["group"] for row in shown}:
         note += " Mixed are those whose messages are mostly more like those of others."
     if left_out:
         note += f" Labels with more than {MOST_VALUES} values are not compared: {', '.join(map(_escape, left_out))}."

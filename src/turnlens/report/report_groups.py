@@ -127,7 +127,7 @@ def with_scale(groups: Sequence[Group], grouping: Grouping, corpus: Corpus) -> l
         own = np.flatnonzero(labels == id)
         if len(own) > 1:
             inside = labels[near[own, : min(LEAST, len(own) - 1)]] == id
-            group = changed[id] = replace(group, mixed=bool(inside.mean() < MOST))
+            group = changed[id] = replace(group, mixed=not group.move and bool(inside.mean() < MOST))
         parts = None if group.move else split_group(graph, grouping.model.fine, id)
         if parts is None:
             continue
