@@ -74,14 +74,24 @@ def test_granularity_says_how_many_groups() -> None:
     assert abs(found[12] - 12) <= 2
 
 
-def test_closeness_is_the_mean_leave_one_out_cosine() -> None:
-    vectors = unit_vectors(np.random.default_rng(0).standard_normal((6, 4))).astype(np.float32)
-    labels = np.asarray([0, 0, 0, 1, 2, -1])  # the last three are alone or in no group
+def test_closeness_leaves_out_the_vector_and_its_nearest_neighbour() -> None:
+    vectors = unit_vectors(np.random.default_rng(0).standard_normal((8, 4))).astype(np.float32)
+    labels = np.asarray([0, 0, 0, 0, 1, 1, 2, -1])  # of a pair nobody is left; the last two are alone or in no group
+    near = np.asarray([1, 0, 7, 2, 5, 4, 0, 0])
     expected = []
-    for row in range(3):
-        mean = vectors[[other for other in range(3) if other != row]].mean(0)
+    for row in range(4):
+        mean = vectors[[other for other in range(4) if other not in (row, near[row])]].mean(0)
         expected.append(vectors[row] @ mean / np.linalg.norm(mean))
-    assert closeness(vectors, labels) == pytest.approx(sum(expected) / 6, abs=1e-6)
+    assert closeness(vectors, labels, near) == pytest.approx(sum(expected) / 8, abs=1e-6)
+
+
+def test_sentences_that_were_copied_are_no_groups_of_their_own() -> None:
+    sentences, _, topic = clouds(6, 15, spread=1.0)
+    copies = sentences + 0.01 * np.random.default_rng(1).standard_normal(sentences.shape)
+    vectors = unit_vectors(np.concatenate([sentences, copies])).astype(np.float32)
+    fine = fit_groups(vectors, nearest(vectors, vectors, 15), GroupSettings()).fine
+    assert fine.max() + 1 < 12
+    assert adjusted_rand_score(np.tile(topic, 2), fine) > 0.6
 
 
 def test_communities_are_closely_linked_and_numbered_by_size() -> None:

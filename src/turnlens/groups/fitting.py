@@ -3,7 +3,8 @@
 Many small communities of the neighbour graph are merged two at a time. How many groups there are is a trade: more
 groups bring every vector nearer to the middle of its group, and cost more bits to name. Those are chosen for which the
 logarithm of closeness, less the price of these bits, as a share of those that would name each vector, is highest. Since
-a gain counts by what there was before, groups of noisy messages, which are never close, are as fine as others. Then
+a gain counts by what there was before, groups of noisy messages, which are never close, are as fine as others. Neither
+a vector nor its nearest neighbour counts for its closeness: a sentence that two people copied is no group. Then
 each vector joins the group whose mean is nearest. Requests have a lower price, so that small groups are found, but at
 most a quarter more groups than at the usual one, since noise would be split ever further; a large group that is
 therefore in two parts is joined again, since these are much more alike than groups usually are.
@@ -82,7 +83,7 @@ def fit_groups(
     if isinstance(settings.granularity, int):
         fine = groups_near(settings.granularity)
     else:
-        best_at = _best_at(vectors, groups_at, len(levels))
+        best_at = _best_at(vectors, neighbours.rows[:, 0], groups_at, len(levels))
         fine = best_at(_PRICE)
         if requests:
             finer, most = best_at(_PRICE_OF_REQUESTS), _MORE * _count(fine)
@@ -138,18 +139,22 @@ def settled(vectors: FloatArray, labels: IntArray) -> IntArray:
     return labels
 
 
-def closeness(vectors: FloatArray, labels: IntArray) -> float:
-    """The mean cosine of vectors with the mean of all others in their group; 0 for those in no group or alone.
+def closeness(vectors: FloatArray, labels: IntArray, nearest: IntArray) -> float:
+    """The mean cosine of vectors with the mean of their group without themselves and their nearest neighbours.
 
-    Since a vector does not count towards the mean that it is compared with, small groups are not favoured.
+    It is 0 for those in no group, and where nobody is left. So neither small groups nor pairs of copies are favoured.
 
     Args:
         vectors: The vectors, of length 1 (s, dim).
         labels: The group of each, -1 for none (s,).
+        nearest: The nearest neighbour of each (s,).
     """
-    inside = np.flatnonzero((labels >= 0) & (np.bincount(labels + 1)[labels + 1] > 1))
+    inside = np.flatnonzero(labels >= 0)
+    near = nearest[inside]
     others = sums_of(vectors, labels)[labels[inside]] - vectors[inside]  # (vectors in groups, dim)
-    return float((unit_vectors(others) * vectors[inside]).sum() / max(len(labels), 1))
+    others -= np.where((labels[near] == labels[inside])[:, None], vectors[near], 0)
+    left = np.bincount(labels[inside])[labels[inside]] > 1 + (labels[near] == labels[inside])
+    return float((unit_vectors(others) * vectors[inside])[left].sum() / max(len(labels), 1))
 
 
 def sums_of(vectors: FloatArray, labels: IntArray) -> FloatArray:
@@ -165,14 +170,16 @@ def _count(labels: IntArray) -> int:
     return int(labels.max(initial=-1)) + 1
 
 
-def _best_at(vectors: FloatArray, groups_at: Callable[[int], IntArray], largest: int) -> Callable[[float], IntArray]:
+def _best_at(
+    vectors: FloatArray, nearest: IntArray, groups_at: Callable[[int], IntArray], largest: int
+) -> Callable[[float], IntArray]:
     """The groups that are best at a price: of some numbers for each doubling from 2 on, and more around the best."""
     centred, bits = unit_vectors(vectors - vectors.mean(0)), max(log(len(vectors)), 1)
 
     @cache
     def tried(number: int) -> tuple[float, float]:
         labels = groups_at(number - 1)
-        return log(max(closeness(centred, labels), LEAST_CLOSENESS)), log(max(_count(labels), 1)) / bits
+        return log(max(closeness(centred, labels, nearest), LEAST_CLOSENESS)), log(max(_count(labels), 1)) / bits
 
     def best_of(steps: Iterable[float], price: float) -> int:
         numbers = sorted({min(max(round(2**step), min(2, largest)), largest) for step in steps})
