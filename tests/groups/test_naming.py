@@ -7,10 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from tests.groups.clouds import clouds
 from turnlens._utils.vectors import FloatArray, unit_vectors
 from turnlens.groups.courtesies import courtesy_name
-from turnlens.groups.group_members import tightness
 from turnlens.groups.group_model import StoredGroup
 from turnlens.groups.naming import name_sentences
 from turnlens.groups.naming_endpoint import Endpoint
@@ -106,17 +104,6 @@ def test_a_sentence_is_near_to_its_group_itself() -> None:
     assert name_sentences(texts, vectors, np.repeat([0, 1], 6), embed=embed)[0] == "Where is my bag?"
     turned = name_sentences(texts, vectors, np.repeat([0, 1], 6), embed=lambda clauses: embed(clauses)[:, ::-1])[0]
     assert "Rome" in turned
-
-
-def test_tightness_ignores_the_mean_of_a_part() -> None:
-    vectors, _, cloud = clouds(4, 60)
-    shared = unit_vectors(vectors + np.float32(2) * vectors.mean(0) + np.float32(0.5))
-    loose = unit_vectors(shared + np.random.default_rng(0).standard_normal(shared.shape).astype(np.float32) / 2)
-    one = np.zeros(4, np.int64)
-    assert (tightness(shared, cloud, one) > 0.6).all() and (tightness(loose, cloud, one) < 0.6).all()
-    alone = tightness(shared, cloud, np.arange(4))
-    assert np.allclose(alone, [np.linalg.norm(shared[cloud == group].mean(0)) for group in range(4)], atol=1e-5)
-    assert len(tightness(shared, np.full(len(cloud), -1), np.zeros(0, np.int64))) == 0
 
 
 def test_texts_without_words_have_no_phrases() -> None:

@@ -429,8 +429,8 @@ def test_the_overview_begins_with_findings(watch: Watch) -> None:
     page = watched.open("overview")
     shown = page.locator(".findings li")
     assert [text.replace("● ", "").strip() for text in shown.all_inner_texts()] == [
-        "asks for orders grew most, by 9 points of all conversations.",
-        "New since last time: asks for cards, asks for travel.",
+        "“asks for orders” grew most, by 9 points of all conversations.",
+        "New since last time: “asks for cards”, “asks for travel”.",
     ]
     above = page.locator("main > *").evaluate_all(
         "(all) => all.slice(0, all.findIndex((e) => e.matches('.findings'))).map((e) => e.offsetHeight)"

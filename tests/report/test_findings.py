@@ -211,7 +211,7 @@ def test_a_mailed_report_begins_with_findings(telling: Report, tmp_path: Path) -
     write_html_file(telling, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.index("grew most, by 79 points") < page.index("What do people ask?")
-    linked = page.split('<li><a href="#')[1].split('"')[0]
+    linked = page.split('<li>“<a href="#')[1].split('"')[0]
     assert f'<article id="{linked}">' in page
     assert "median duration, min" in page and "±" not in page
     longer = replace(telling, numbers={name: 60 * values for name, values in telling.numbers.items()})

@@ -102,7 +102,9 @@ class Tree:
         return sorted(number for number in numbers if self.at(number).max() >= 0)
 
     def priced(self, price: float) -> np.ndarray:
-        return fitting._best_at(self.vectors, self.rows[:, 0], lambda level: self.at(level + 1), len(self.levels))(price)
+        return fitting._best_at(self.vectors, self.rows[:, 0], lambda level: self.at(level + 1), len(self.levels))(
+            price
+        )
 
     def joined(self, labels: np.ndarray) -> np.ndarray:
         return by_size(joined(fitting.sums_of(self.vectors, labels), np.bincount(labels), fitting._ALIKE)[labels])

@@ -1,4 +1,4 @@
-"""The members of a group: the most and the least typical ones, and their tightness."""
+"""The members of a group: the most and the least typical ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from turnlens._utils.vectors import FloatArray, IntArray, unit_vectors
+from turnlens._utils.vectors import FloatArray, IntArray
 
 SHOWN = 10
 _ROWS_AT_ONCE = 65536
@@ -72,24 +72,3 @@ def _distinct(rows: IntArray, texts: Sequence[str]) -> tuple[int, ...]:
         if len(first) == SHOWN:
             break
     return tuple(first.values())
-
-
-TIGHT = 0.6
-
-
-def tightness(vectors: FloatArray, labels: IntArray, parts: IntArray) -> FloatArray:
-    """The mean cosine of the texts of each group with their mean, apart from what all groups of a part share (groups,).
-
-    Args:
-        vectors: The vectors of the texts, of length 1 (n, dim).
-        labels: The group of each text, from 0 on, -1 for none (n,).
-        parts: The part of each group (groups,); of a group that is the only one in its part, nothing is taken away.
-    """
-    members = [vectors[labels == group] for group in range(len(parts))]
-    tight = np.ones(len(parts))
-    for part in np.unique(parts).tolist():
-        groups = np.flatnonzero(parts == part).tolist()
-        shared = np.mean([members[group].mean(0) for group in groups], 0) if len(groups) > 1 else np.float32(0)
-        for group in groups:
-            tight[group] = np.linalg.norm(unit_vectors(members[group] - shared).mean(0))
-    return tight

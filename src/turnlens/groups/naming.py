@@ -26,6 +26,7 @@ _CJK_WIDTH = 2
 _CENTRAL = 100  # messages whose clauses are considered
 _TELLING = 0.5  # what clauses gain by the words of the group, and lose by words that few of its messages have
 _TELLING_WORDS = 6  # that a clause has at best
+_NEAR = 3  # times as much counts the cosine of a clause with its group as that of the text it is from
 _USUAL = 0.1  # share of its messages from which on a word is not rare
 _FLAW = 0.1  # each word less than three, a word of fewer than three texts of the group, a gap, more sentences at an end
 _CUT = 0.3  # what they lose, at each end, by being cut out of a sentence
@@ -129,7 +130,7 @@ def _best(candidates: Mapping[str, tuple[float, float]], near: FloatArray) -> st
     """The clause with the highest score and nearness; empty if there is none, or it is not typical enough."""
     if not candidates:
         return ""
-    scores = np.asarray([score for score, _ in candidates.values()]) + near
+    scores = np.asarray([score for score, _ in candidates.values()]) + _NEAR * near
     best = list(candidates)[int(np.argmax(scores >= scores.max() - EQUAL))]
     return best if candidates[best][1] >= _LEAST else ""
 

@@ -12,7 +12,7 @@ import numpy as np
 from turnlens._utils.vectors import IntArray
 from turnlens.data.sentences import GREETING, LONGEST_TEXT
 from turnlens.groups.courtesies import courtesy_name
-from turnlens.groups.group_members import TIGHT, Members, tightness
+from turnlens.groups.group_members import Members
 from turnlens.groups.group_model import GroupModel, Kind
 from turnlens.groups.naming import name_sentences
 from turnlens.groups.phrases import distinct_names, name_phrases, phrases_in, told_apart
@@ -27,10 +27,7 @@ _BEGINNING = 3  # messages of a conversation without a request, of which one nam
 
 @dataclass(frozen=True)
 class Description:
-    """The content of a group's texts: its phrases, and a name for it, empty if there is none.
-
-    The name is the most typical sentence; requests and topics that are not alike enough are named by their phrases.
-    """
+    """The content of a group's texts: its phrases, and its most typical sentence, empty if there is none."""
 
     phrases: tuple[str, ...]
     name: str
@@ -57,11 +54,7 @@ def describe_groups(
         named_by = texts if kind == "message" else [GREETING.sub("", corpus.plain[row]) for row in messages]
         parts = _parts_of(labels, speakers.part[rows] if kind == "message" else np.zeros(len(rows), np.int64))
         phrases = name_phrases(texts, labels, parts, vectors, corpus.encoder.embed, counted)
-        is_topic = (parts == speakers.requests) | (kind == "conversation")
-        loose = (is_topic | (speakers.asker is None)) & (tightness(vectors, labels, parts) < TIGHT)
-        loose &= np.asarray(list(map(bool, phrases)), bool)
-        wanted = nameless & ~loose  # the others keep their names
-        names = name_sentences(named_by, vectors, labels, wanted, corpus.encoder.embed)
+        names = name_sentences(named_by, vectors, labels, nameless, corpus.encoder.embed)  # the others keep theirs
         for group in np.flatnonzero(nameless).tolist():
             names[group] = courtesy_name([said[row] for row in np.flatnonzero(labels == group)]) or names[group]
         for id, own, name in zip(values.tolist(), phrases, names):

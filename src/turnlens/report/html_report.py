@@ -36,7 +36,7 @@ from turnlens.report.trends import Z_95, Period, usual_period, wilson
 from turnlens.report.unhappiness import UNHAPPY
 
 _REQUESTS, _WITH_EXAMPLES, _NUMBERS = 20, 10, 4  # that fit on three pages
-_EXAMPLES, _LONGEST = 3, 160  # of each request, and characters of one
+_KEYWORDS, _EXAMPLES, _LONGEST = 3, 3, 160  # of each request, and characters of an example
 _LONGEST_VALUE = 60  # of a label
 _MARKS = {1: "▲ ", -1: "▼ ", 0: ""}
 _STYLE = """
@@ -125,7 +125,7 @@ def _sentences(found: Sequence[Finding], names: Mapping[int, str], linked: Colle
         if isinstance(part, str):
             return _escape(part)
         name = f"<b>{_escape(names.get(part, f'group {part}'))}</b>"
-        return f'<a href="#group-{part}">{name}</a>' if part in linked else name
+        return f'“<a href="#group-{part}">{name}</a>”' if part in linked else f"“{name}”"
 
     lines = "".join(f"<li>{''.join(map(piece, sentence))}</li>" for sentence in found)
     return f'<ul class="findings">{lines}</ul>' if lines else ""
@@ -159,7 +159,10 @@ def _table(
         name = row["group_name"] or "none of these"
         cells = [f"{row['conversations']:,}", f"{row['share']:.0%}", *[_change(row, wider)] * timed]
         cells += [column.cell(inside.get(row["group"], none)) for column in columns]
-        lines += f'<tr><td>{_escape(name)}<span class="muted">{_escape(where)}</span></td>'
+        keywords = (row["keywords"] or "").split(", ")[:_KEYWORDS]
+        beneath = [" · ".join(word for word in keywords if word not in name), where]
+        muted = "".join(f'<span class="muted">{_escape(line)}</span>' for line in beneath if line)
+        lines += f"<tr><td>{_escape(name)}{muted}</td>"
         for label, cell in zip(header, cells):
             lines += f'<td class="number" data-label="{_escape(label)}">{cell}</td>'
         lines += "</tr>"
@@ -167,8 +170,8 @@ def _table(
     note = (
         f"Shares are of conversations; {change}. "
         + "▲ and ▼ mark what is more than chance among so many requests. " * marked
-        + "Beneath a request stands what most of its conversations have in common, and surely more than of all."
-        * any(places)
+        + "Beneath a request stand its keywords, and what most of its conversations have in common: surely more than "
+        "of all." * any(places)
     ).strip()
     left_out = [f"{name} ({len(values)} values)" for name, values in report.long_categories(MOST_VALUES).items()]
     if mixed_groups(report) & {row["group"] for row in shown}:

@@ -31,7 +31,7 @@ def named_groups(
 ) -> tuple[dict[Kind, Sequence[Group]], GroupModels]:
     """List the groups of messages and of conversations, and return their models with names.
 
-    By default, a typical message names a fine group, or phrases if it is loose, and those name a coarse one.
+    By default, a typical sentence names a fine group, and phrases a coarse one.
     """
     groups: dict[Kind, Sequence[Group]] = {}
     models: GroupModels = {}

@@ -239,7 +239,7 @@ turnlens.requestTable = (() => {
         "span",
         {class: "name"},
         toggle,
-        turnlens.parts.group("message", each.id),
+        element("span", {title: each.phrases.join(" · ")}, turnlens.parts.group("message", each.id)),
         turnlens.parts.badges(each),
         all.length > 1 && element("span", {class: "badge quiet", title: `${all.length - 1} more are joined with it`}, `+${all.length - 1}`),
       ),

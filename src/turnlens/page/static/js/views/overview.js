@@ -45,7 +45,7 @@ turnlens.views.overview = (() => {
   function findings(selection) {
     const {findings: sentences} = turnlens.report.summary;
     if (sentences.length === 0) return null;
-    const piece = (part) => (typeof part === "number" ? group("message", part) : part);
+    const piece = (part) => (typeof part === "number" ? ["“", group("message", part), "”"] : part);
     return [
       element("ul", {class: "findings", "aria-label": "Findings"}, sentences.map((sentence) => element("li", null, sentence.map(piece)))),
       selection.filtered && note("These are about all conversations, whatever is shown."),
