@@ -30,25 +30,35 @@ def tickets(tmp_path: Path) -> Path:
     return path
 
 
-def test_an_unknown_layout_gets_the_command_that_reads_it(tickets) -> None:
+def test_columns_without_doubt_are_read_and_told(tickets) -> None:
     result = run("inspect", tickets)
     output = " ".join(result.output.split())
+    assert result.exit_code == 0 and f"{tickets}: read with --columns '{COLUMNS}'" in output
+    assert "The first conversation, C-1: customer: My card is lost" in output
+    assert f"turnlens explore {tickets} --columns '{COLUMNS}'" in output
+    (tickets.parent / "more.csv").write_text(TICKETS.replace("C-", "D-"), encoding="utf-8")
+    assert f"explore {tickets.parent} --columns" in " ".join(run("inspect", tickets.parent).output.split())
+
+
+def test_an_unknown_layout_gets_the_command_that_reads_it(tickets) -> None:
+    tickets.write_text(TICKETS.replace("Author Type", "Whose").replace("Comment Body", "Wording"), encoding="utf-8")
+    result = run("inspect", tickets)
+    output = " ".join(result.output.split())
+    columns = COLUMNS.replace("Author Type", "Whose").replace("Comment Body", "Wording")
     assert result.exit_code == 1 and "Traceback" not in output
-    assert "Comment Body │ My card is lost" in output
+    assert "Wording │ My card is lost" in output
     assert "The first conversation would be: customer: My card is lost" in output
-    assert f"inspect {tickets} --columns '{COLUMNS}'" in output.replace("\n", "")
-    assert "would be" not in run("inspect", tickets, "--columns", COLUMNS).output
+    assert f"inspect {tickets} --columns '{columns}'" in output.replace("\n", "")
+    assert "would be" not in run("inspect", tickets, "--columns", columns).output
     assert "Known layouts" not in output and "Known layouts" in run("inspect", tickets, "-v").output
 
 
 def test_in_a_mixed_folder_the_advice_is_for_its_file(tickets) -> None:
     chat = {"id": "1", "messages": [{"role": "user", "content": "Hello"}]}
     (tickets.parent / "a.jsonl").write_text(json.dumps(chat), encoding="utf-8")
-    output = " ".join(run("inspect", tickets.parent).output.split())
-    assert f"turnlens inspect {tickets} --columns '{COLUMNS}'" in output
-    (tickets.parent / "a.jsonl").unlink()
-    (tickets.parent / "more.csv").write_text(TICKETS.replace("C-", "D-"), encoding="utf-8")
-    assert f"inspect {tickets.parent} --columns" in " ".join(run("inspect", tickets.parent).output.split())
+    result = run("inspect", tickets.parent)
+    assert f"turnlens inspect {tickets} --columns '{COLUMNS}'" in " ".join(result.output.split())
+    assert result.exit_code == 1
 
 
 def test_a_chat_without_ids_is_suggested_in_parts(tmp_path) -> None:

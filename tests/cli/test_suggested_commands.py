@@ -48,6 +48,7 @@ def as_text(path: Path, text: str) -> None:
 KNOWN = ["ticket_id", "author", "text", "sent at"]
 ODD = ["Case No.", "Author Type", "Comment Body", "Created On"]
 QUOTED = ["Agent's case", 'Who "wrote"', "What’s said, and how", "When, $(date)"]
+UNSURE = ["Agent's case", 'Who "is it"', "What’s in it, and how", "When, $(date)"]
 RATED = ["Respondent ID", "Score", 'What "else"?', "Submitted on"]
 NESTED = [["ticket", "log"], *([n, [dict(zip("abc", row[1:])) for row in TALKS[n * 5 : n * 5 + 5]]] for n in range(4))]
 MESSAGES = ["conversation_id", "role", "content", "timestamp"]
@@ -62,10 +63,12 @@ def commands(output: str) -> list[list[str]]:
     ("name", "write", "content", "suggested"),
     [
         ("known table.csv", as_csv, [KNOWN, *TALKS], ["train"]),
-        ("odd.csv", as_csv, [ODD, *TALKS], ["inspect", "train"]),
-        ("quoted.csv", as_csv, [QUOTED, *TALKS], ["inspect", "train"]),
-        ("it's odd.xlsx", as_xlsx, [ODD, *TALKS], ["inspect", "train"]),
-        ("quoted.xlsx", as_xlsx, [QUOTED, *TALKS], ["inspect", "train"]),
+        ("unsure.csv", as_csv, [UNSURE, *TALKS], ["inspect", "train"]),
+        ("it's unsure.xlsx", as_xlsx, [UNSURE, *TALKS], ["inspect", "train"]),
+        ("odd.csv", as_csv, [ODD, *TALKS], ["train"]),
+        ("quoted.csv", as_csv, [QUOTED, *TALKS], ["train"]),
+        ("it's odd.xlsx", as_xlsx, [ODD, *TALKS], ["train"]),
+        ("quoted.xlsx", as_xlsx, [QUOTED, *TALKS], ["train"]),
         ("known.xlsx", as_xlsx, [KNOWN, *TALKS], ["train"]),
         ("survey.csv", as_csv, [RATED, *SURVEY], ["inspect", "cluster"]),
         ("survey.xlsx", as_xlsx, [RATED, *SURVEY], ["inspect", "cluster"]),

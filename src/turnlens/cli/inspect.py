@@ -22,27 +22,37 @@ _SHOWN_FILES = 3
 def inspect(data: list[Path], reading: Reading, json_file: OptionalOutput = None, force: bool = False) -> None:
     """Show what files hold and how they will be read, without keeping anything.
 
-    For a file with an unknown layout, show its columns, and a command that reads it, as was tried.
+    For a table whose columns leave no doubt, tell them; else show them, and a command that reads it, as was tried.
 
     Example: `turnlens inspect tickets.csv`
 
     Options:
         json_file: Also write all counts to this JSON file; - means the standard output.
     """
-    from turnlens.data.conversations import iterate_conversations
-    from turnlens.data.inspection import inspect_conversations
     from turnlens.formats.detection import UnknownLayout
 
     check_json(json_file, force, data)
     try:
-        formats = _formats(data, reading)
-        inspection = inspect_conversations(iterate_conversations(data, **reading.arguments))
+        summary, reading = _summary(data, reading)
     except UnknownLayout as unknown:
         _print_layout(unknown, data, reading)
         raise ValueError(f"{unknown.where}: could not detect the format; {_advice(unknown)}") from None
-    summary: dict[str, Any] = {"formats": formats, **inspection.summary(), "first": inspection.first}
     if write_json(json_file, summary):
         _print_summary(summary, data, reading)
+
+
+def _summary(data: list[Path], reading: Reading) -> tuple[dict[str, Any], Reading]:
+    """Everything that is shown of files, and how they were read."""
+    from turnlens.data.conversations import iterate_conversations
+    from turnlens.data.inspection import inspect_conversations
+    from turnlens.formats.detection import UnknownLayout
+
+    try:
+        formats = _formats(data, reading)
+        inspection = inspect_conversations(iterate_conversations(data, **reading.arguments))
+    except UnknownLayout as unknown:
+        return _summary(data, reading.with_columns(unknown, data))
+    return {"formats": formats, **inspection.summary(), "first": inspection.first}, reading
 
 
 def _formats(data: list[Path], reading: Reading) -> dict[str, str]:

@@ -227,7 +227,7 @@ class Reading:
         try:
             return read_conversations(paths, **{**self.arguments, **keyed})
         except UnknownLayout as unknown:
-            return read_conversations(paths, **{**self._with_columns(unknown, paths).arguments, **keyed})
+            return read_conversations(paths, **{**self.with_columns(unknown, paths).arguments, **keyed})
 
     def key_for(self, store: str | os.PathLike[str]) -> bytes | None:
         """The key for ids in a store that is to be filled, if personal data is redacted.
@@ -269,7 +269,7 @@ class Reading:
         try:
             first = next(rows, None)
         except UnknownLayout as unknown:
-            return iterate_conversations(paths, **self._with_columns(unknown, paths).arguments)
+            return iterate_conversations(paths, **self.with_columns(unknown, paths).arguments)
         return rows if first is None else chain([first], rows)
 
     def with_suggested(
@@ -286,7 +286,8 @@ class Reading:
         reads_all = all(reads_some(source, format_of(source)) for source in sources)
         return reading, None if reads_all else [Path(unknown.where)]
 
-    def _with_columns(self, unknown: UnknownLayout, paths: str | os.PathLike[str] | list[Path]) -> Reading:
+    def with_columns(self, unknown: UnknownLayout, paths: str | os.PathLike[str] | list[Path]) -> Reading:
+        """These options with the columns of a table, which are told; where they are in doubt, the error is raised."""
         if not unknown.layout.sure:
             raise unknown
         reading, alone = self.with_suggested(unknown, paths)
