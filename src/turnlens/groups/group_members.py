@@ -14,6 +14,8 @@ from turnlens._utils.vectors import FloatArray, IntArray
 SHOWN = 10
 _ROWS_AT_ONCE = 65536
 _LOOKED_AT = 50  # times as many members as are shown, in order to find distinct texts
+_SHARED = 0.75  # of the words of a text are in another: they show the same
+_LEAST_SHARED = 4  # words
 _WORD = re.compile(r"\w+")
 
 
@@ -38,7 +40,7 @@ def members_of(vectors: FloatArray, groups: IntArray, texts: Sequence[str]) -> d
     Args:
         vectors: The vectors, of length 1, perhaps memory-mapped (n, dim).
         groups: The id of each vector's group, -1 for none (n,).
-        texts: The texts (n); those of the same words are shown only once.
+        texts: The texts (n); of those that share most of their words, one is shown.
     """
     ids, places = np.unique(groups, return_inverse=True)
     cosines = _with_centroids(vectors, places, len(ids))
@@ -66,9 +68,17 @@ def _with_centroids(vectors: FloatArray, places: IntArray, groups: int) -> Float
 
 
 def _distinct(rows: IntArray, texts: Sequence[str]) -> tuple[int, ...]:
-    first: dict[str, int] = {}
+    shown: dict[int, frozenset[str]] = {}
     for row in rows[: SHOWN * _LOOKED_AT].tolist():
-        first.setdefault(" ".join(_WORD.findall(texts[row].casefold())) or texts[row], row)
-        if len(first) == SHOWN:
-            break
-    return tuple(first.values())
+        words = frozenset(_WORD.findall(texts[row].casefold())) or frozenset([texts[row]])
+        if not any(_repeats(words, other) for other in shown.values()):
+            shown[row] = words
+            if len(shown) == SHOWN:
+                break
+    return tuple(shown)
+
+
+def _repeats(words: frozenset[str], other: frozenset[str]) -> bool:
+    """Return true if two texts have the same words, or most words of the shorter are in the other."""
+    least = max(_LEAST_SHARED, _SHARED * min(len(words), len(other)))
+    return words == other or len(words & other) >= least

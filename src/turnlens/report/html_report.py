@@ -91,6 +91,7 @@ def write_html_file(report: Report, path: Path, texts: bool = True, period: Peri
     about = {piece for sentence in found for piece in sentence}
     examples = [row for rank, row in enumerate(requests) if rank < _WITH_EXAMPLES or row["group"] in about]
     examples = examples if texts else []
+    heading = f"<h2>Examples{f' of {len(examples)} requests' if len(examples) < len(requests) else ''}</h2>"
     linked = {row["group"] for row in examples}
     names = {row["group"]: row["group_name"] for row in requests}
     title = _escape(report.title)
@@ -103,7 +104,7 @@ def write_html_file(report: Report, path: Path, texts: bool = True, period: Peri
         _sentences(found, names, linked),
         "<h2>What do people ask?</h2>",
         _table(report, requests, rest, period, marked=notice is None),
-        *(["<h2>Examples</h2>", _ABOUT_EXAMPLES, *(_examples(report, row) for row in examples)] if examples else []),
+        *([heading, _ABOUT_EXAMPLES, *(_examples(report, row) for row in examples)] if examples else []),
         "</main></body></html>\n",
     ]
     with atomic_path(path) as temporary:
@@ -179,7 +180,10 @@ def _table(
     if left_out:
         note += f" Labels with more than {MOST_VALUES} values are not compared: {', '.join(map(_escape, left_out))}."
     if UNHAPPY in report.measures:
-        note += " Unhappy is a share of the conversations in which somebody wrote again after an answer."
+        note += (
+            " Unhappy, guessed from what people wrote, is a share of the conversations in which somebody wrote again "
+            "after an answer."
+        )
     if names[_NUMBERS:]:
         note += f" Not shown are {', '.join(map(_escape, names[_NUMBERS:]))}."
     if smaller:
