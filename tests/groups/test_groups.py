@@ -74,15 +74,15 @@ def test_granularity_says_how_many_groups() -> None:
     assert abs(found[12] - 12) <= 2
 
 
-def test_closeness_leaves_out_the_vector_and_its_nearest_neighbour() -> None:
-    vectors = unit_vectors(np.random.default_rng(0).standard_normal((8, 4))).astype(np.float32)
-    labels = np.asarray([0, 0, 0, 0, 1, 1, 2, -1])  # of a pair nobody is left; the last two are alone or in no group
-    near = np.asarray([1, 0, 7, 2, 5, 4, 0, 0])
+def test_closeness_leaves_out_the_vector_and_its_nearest_neighbours() -> None:
+    vectors = unit_vectors(np.random.default_rng(0).standard_normal((9, 4))).astype(np.float32)
+    labels = np.asarray([0, 0, 0, 0, 0, 1, 1, 2, -1])  # of a pair nobody is left; the last two are alone or in no group
+    near = np.asarray([[1, 5], [0, 2], [8, 3], [2, 4], [5, 6], [6, 0], [5, 0], [0, 1], [0, 1]])
     expected = []
-    for row in range(4):
-        mean = vectors[[other for other in range(4) if other not in (row, near[row])]].mean(0)
+    for row in range(5):
+        mean = vectors[[other for other in range(5) if other not in (row, *near[row])]].mean(0)
         expected.append(vectors[row] @ mean / np.linalg.norm(mean))
-    assert closeness(vectors, labels, near) == pytest.approx(sum(expected) / 8, abs=1e-6)
+    assert closeness(vectors, labels, near) == pytest.approx(sum(expected) / 9, abs=1e-6)
 
 
 def test_sentences_that_were_copied_are_no_groups_of_their_own() -> None:

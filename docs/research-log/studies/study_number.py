@@ -78,6 +78,7 @@ class Tree:
     def __init__(self, vectors: np.ndarray) -> None:
         self.vectors, self.centred = vectors, unit_vectors(vectors - vectors.mean(0))
         self.rows = nearest(vectors, vectors, neighbours_among(len(vectors))).rows
+        self.nearest = self.rows[:, : max(1, round(fitting._COPIES * self.rows.shape[1]))]
         self.parts = fitting.small_communities(neighbour_graph(self.rows), 0)
         self.levels = merged(fitting.sums_of(vectors, self.parts))
         self._found: dict[int, np.ndarray] = {}
@@ -102,9 +103,7 @@ class Tree:
         return sorted(number for number in numbers if self.at(number).max() >= 0)
 
     def priced(self, price: float) -> np.ndarray:
-        return fitting._best_at(self.vectors, self.rows[:, 0], lambda level: self.at(level + 1), len(self.levels))(
-            price
-        )
+        return fitting._best_at(self.vectors, self.nearest, lambda level: self.at(level + 1), len(self.levels))(price)
 
     def joined(self, labels: np.ndarray) -> np.ndarray:
         return by_size(joined(fitting.sums_of(self.vectors, labels), np.bincount(labels), fitting._ALIKE)[labels])
@@ -121,7 +120,7 @@ def entropy_score(labels: np.ndarray, tree: Tree) -> float:
     """The score at a price of 1.0, with the bits of the best code for groups of unequal sizes."""
     shares = np.bincount(labels) / len(labels)
     entropy = -(shares * np.log(np.maximum(shares, 1e-12))).sum()
-    return log(max(fitting.closeness(tree.centred, labels, tree.rows[:, 0]), 1e-4)) - float(entropy) / log(len(labels))
+    return log(max(fitting.closeness(tree.centred, labels, tree.nearest), 1e-4)) - float(entropy) / log(len(labels))
 
 
 def word_bits(labels: np.ndarray, words: Any) -> np.ndarray:

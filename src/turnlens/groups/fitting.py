@@ -4,7 +4,7 @@ Many small communities of the neighbour graph are merged two at a time. How many
 groups bring every vector nearer to the middle of its group, and cost more bits to name. Those are chosen for which the
 logarithm of closeness, less the price of these bits, as a share of those that would name each vector, is highest. Since
 a gain counts by what there was before, groups of noisy messages, which are never close, are as fine as others. Neither
-a vector nor its nearest neighbour counts for its closeness: a sentence that two people copied is no group. Then
+a vector nor the nearest others count for its closeness: a sentence that some people repeat is no group. Then
 each vector joins the group whose mean is nearest. Requests have a lower price, so that small groups are found, but at
 most a quarter more groups than at the usual one, since noise would be split ever further; a large group that is
 therefore in two parts is joined again, since these are much more alike than groups usually are.
@@ -28,6 +28,7 @@ from turnlens.groups.neighbours import Neighbours
 
 _RESOLUTION = 64.0  # of the communities that are merged: far too many to be groups
 _STEPS = 4  # numbers of groups that are tried for each doubling, and times as many around the best of these
+_COPIES = 1 / 6  # of the neighbours of a vector, the nearest, may repeat it, and do not count for its closeness
 _PRICE = 1.0  # of the logarithm of closeness: what as many groups as vectors would cost
 _PRICE_OF_REQUESTS = 0.7
 _MORE = 1.25  # times as many groups of requests as at the usual price, at most
@@ -83,7 +84,8 @@ def fit_groups(
     if isinstance(settings.granularity, int):
         fine = groups_near(settings.granularity)
     else:
-        best_at = _best_at(vectors, neighbours.rows[:, 0], groups_at, len(levels))
+        nearest = neighbours.rows[:, : max(1, round(_COPIES * neighbours.rows.shape[1]))]
+        best_at = _best_at(vectors, nearest, groups_at, len(levels))
         fine = best_at(_PRICE)
         if requests:
             finer, most = best_at(_PRICE_OF_REQUESTS), _MORE * _count(fine)
@@ -142,19 +144,21 @@ def settled(vectors: FloatArray, labels: IntArray) -> IntArray:
 def closeness(vectors: FloatArray, labels: IntArray, nearest: IntArray) -> float:
     """The mean cosine of vectors with the mean of their group without themselves and their nearest neighbours.
 
-    It is 0 for those in no group, and where nobody is left. So neither small groups nor pairs of copies are favoured.
+    It is 0 for those in no group, and where nobody is left. So neither small groups nor repeated texts are favoured.
 
     Args:
         vectors: The vectors, of length 1 (s, dim).
         labels: The group of each, -1 for none (s,).
-        nearest: The nearest neighbour of each (s,).
+        nearest: The nearest neighbours of each (s, few).
     """
     inside = np.flatnonzero(labels >= 0)
-    near = nearest[inside]
-    others = sums_of(vectors, labels)[labels[inside]] - vectors[inside]  # (vectors in groups, dim)
-    others -= np.where((labels[near] == labels[inside])[:, None], vectors[near], 0)
-    left = np.bincount(labels[inside])[labels[inside]] > 1 + (labels[near] == labels[inside])
-    return float((unit_vectors(others) * vectors[inside])[left].sum() / max(len(labels), 1))
+    groups = labels[inside]
+    others, left = sums_of(vectors, labels)[groups] - vectors[inside], np.bincount(groups)[groups] - 1
+    for near in nearest[inside].T:
+        same = labels[near] == groups
+        others -= np.where(same[:, None], vectors[near], 0)
+        left -= same
+    return float((unit_vectors(others) * vectors[inside])[left > 0].sum() / max(len(labels), 1))
 
 
 def sums_of(vectors: FloatArray, labels: IntArray) -> FloatArray:
