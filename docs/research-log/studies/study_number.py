@@ -1,9 +1,9 @@
 """Ways to choose the number of groups, on one tree of merges for each board, beside k-means that is told the number.
 
 Boards are vectors as `fit_groups` gets them: up to 800 texts of each of the sets of `study_groups`; draws of DSTC 11,
-HWU64 and SNIPS; imbalanced draws, in which three intents are a third; requests of conversations of STAR and SGD, with
-answers; and those of untidy exports. Encoders have not learned from the source of a board, unless its kind says
-"ships". Accuracy matches groups and labels one to one. With --subsamples, 80 % of 400 texts of each of six boards is
+HWU64 and SNIPS; imbalanced draws, in which three intents are a third; draws whose texts are repeated; requests of
+conversations of STAR and SGD, with answers; and those of untidy exports. Encoders have not learned from the source of
+a board, unless its kind says "ships". Accuracy matches groups and labels one to one. With --subsamples, 80 % of 400 texts of each of six boards is
 grouped so many times, and those times are counted in which there are fewer groups than two thirds of the median, or
 more than twice as many.
 
@@ -18,6 +18,7 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from math import log, log2
@@ -55,6 +56,15 @@ SUBSAMPLED = {
     "talks": "STAR 0",
 }
 SUBSAMPLED |= {"exports, ships": "multidogo-a1"}
+REMARKS = (
+    "I write from the train.",
+    "It rained all week here.",
+    "I hope you are well.",
+    "My husband says I worry too much.",
+    "The bus only runs every two hours.",
+    "I do night shifts at the moment.",
+    "Thank you for the lovely card.",
+)
 SMOOTHING = (1, 3, 10, 30, 100, 300, 1000, 3000)  # words of all texts that each group has besides its own
 SHRINKING = (0.3, 1, 3, 10, 30, 100)  # answers at the middle of all that each group has besides its own
 SHARPNESS = 2.0 ** np.arange(0, 12, 0.5)  # of a mixture
@@ -95,6 +105,12 @@ class Tree:
         sizes = np.bincount(self.parts)
         large = [int((np.bincount(level, weights=sizes) >= self.rows.shape[1] / 2).sum()) for level in self.levels]
         return self.at(int(np.abs(np.asarray(large) - number).argmin()) + 1)
+
+    def leaving_out(self, few: int) -> Tree:
+        """The same, if so many neighbours do not count for closeness."""
+        other = copy(self)
+        other.nearest = self.rows[:, :few]
+        return other
 
     @cached_property
     def numbers(self) -> list[int]:
@@ -187,6 +203,8 @@ def prices(tree: Tree) -> dict[str, np.ndarray]:
     """The groups by prices."""
     found = {f"1.0 and 0.7, at most {more} times, joining": two_prices(tree, more) for more in (1.25, 1.4, 1.6)}
     found["1.0 and 0.7, unless 1.6 times, joining"] = two_prices(tree, 1.6, else_usual=True)
+    for few in (0, 1, 2, len(tree.rows[0]) // 2):
+        found[f"{few} neighbours left out, else as today"] = two_prices(tree.leaving_out(few), 1.25)
     for price in (0.85, 0.9, 1.0):
         found[f"one price, {price}"] = tree.priced(price)
         found[f"one price, {price}, joining"] = tree.joined(tree.priced(price))
@@ -298,6 +316,27 @@ def messages(*files: str) -> list[Labelled]:
     return [(one["content"], one["intent"]) for one in every if one.get("intent") and " " not in one["intent"]]
 
 
+def repeated(said: Sequence[Labelled], seed: int) -> list[Labelled]:
+    """Fifteen texts of each of 16 labels, one to four times each, with a remark, in small letters or mistyped."""
+    dice = random.Random(seed)
+    of_label: dict[str, set[str]] = defaultdict(set)
+    for text, label in said:
+        of_label[label].add(text)
+    large = sorted(label for label, texts in of_label.items() if len(texts) >= 15)
+    found: dict[str, str] = {}
+    for label in dice.sample(large, min(16, len(large))):
+        for text in dice.sample(sorted(of_label[label]), 15):
+            for _ in range(dice.randint(1, 4)):
+                copied = text.lower().rstrip(".?!") if dice.random() < 0.25 else text
+                if dice.random() < 0.15:
+                    place = dice.randrange(len(copied))
+                    copied = copied[:place] + copied[place + 1 :]
+                if dice.random() < 0.3:
+                    copied = dice.choice((f"{copied} {{}}", f"{{}} {copied}")).format(dice.choice(REMARKS))
+                found.setdefault(copied, label)
+    return list(found.items())
+
+
 def texts_of_boards() -> Iterator[tuple[str, str, bool, list[Labelled]]]:
     """The kind and name of boards of single texts, whether the encoder that ships has learned from them, and these."""
     dstc, snips = messages("dstc11_dev/insurance"), messages("snips/test", "snips/train")
@@ -312,6 +351,9 @@ def texts_of_boards() -> Iterator[tuple[str, str, bool, list[Labelled]]]:
         yield "imbalanced", f"SGD {seed}", False, imbalanced(sgd, 600, seed)
         yield "imbalanced", f"airline {seed}", True, imbalanced(airline, 600, seed)
         yield "imbalanced", f"DSTC 11 {seed}, imbalanced", True, imbalanced(dstc, 225, seed)
+        for name, learned, said in (("DSTC 11", True, dstc), ("HWU64", False, hwu), ("CLINC150", True, clinc)):
+            yield "repeated", f"{name} {seed}, repeated", learned, repeated(said, seed)
+        yield "repeated", f"airline {seed}, repeated", True, repeated(airline, seed)
     for name, said in sets(False).items():
         few = list(dict(said).items())[: 1500 if name == "clinc 150" else 800]
         sizes = Counter(label for _, label in few)

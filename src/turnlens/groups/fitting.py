@@ -28,7 +28,7 @@ from turnlens.groups.neighbours import Neighbours
 
 _RESOLUTION = 64.0  # of the communities that are merged: far too many to be groups
 _STEPS = 4  # numbers of groups that are tried for each doubling, and times as many around the best of these
-_COPIES = 1 / 6  # of the neighbours of a vector, the nearest, may repeat it, and do not count for its closeness
+_COPIES = 1 / 8  # of the neighbours of a vector, the nearest, may repeat it, and do not count for its closeness
 _PRICE = 1.0  # of the logarithm of closeness: what as many groups as vectors would cost
 _PRICE_OF_REQUESTS = 0.7
 _MORE = 1.25  # times as many groups of requests as at the usual price, at most
