@@ -112,9 +112,7 @@ def _summary(
     requests = [group for group in groups if group["level"] == 1 and group["role"] == "user" and not group["move"]]
     for place, group in enumerate(requests[1:], 1):  # each is joined with the first, the last of them first
         group.update(joins=requests[0]["id"], joined_at=place)
-    rows = requests[0]["central"]
     requests[0]["mixed"] = True
-    requests[0]["parts"] = [(0.75, rows[:3]), (0.25, rows[3:5])]
     return {
         "format": 1,
         "title": "synthetic conversations",
@@ -161,7 +159,6 @@ def _group(number: int, name: str, parent: int | None, codes: np.ndarray) -> dic
         "aside": None,
         "joins": None,
         "joined_at": 0,
-        "parts": [],
         "mixed": False,
     }
 

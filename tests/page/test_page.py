@@ -385,16 +385,12 @@ def test_requests_sort_by_columns_and_split_by_categories(show: Show) -> None:
     assert everything.split()[-1] == "120" and 0 <= int(rest.split()[-1]) < 120
 
 
-def test_a_group_that_mixes_shows_its_parts(show: Show) -> None:
+def test_a_group_that_mixes_is_marked(show: Show) -> None:
     page = show("overview")
     row = page.locator(".requests tbody tr").filter(has=page.locator(".badge", has_text="mixed"))
+    assert row.count() == 1
     row.locator("td").first.click()
-    opened = page.locator(".requests .opened")
-    opened.locator(".part .quote").nth(4).wait_for()
-    assert opened.locator(".part h3").all_inner_texts() == ["75 % of it", "25 % of it"]
-    row.locator("a.group").first.click()
-    panel = page.locator(".panel", has=page.get_by_role("heading", name="Parts that differ"))
-    panel.locator(".said").nth(4).wait_for()
+    page.locator(".requests .opened .quote").first.wait_for()
 
 
 def test_trends_compare_the_chosen_periods(show: Show) -> None:

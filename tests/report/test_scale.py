@@ -1,4 +1,4 @@
-"""Coarser and finer than the groups are: the order of joining them, and the parts of those that mix."""
+"""Coarser than the groups are: the order of joining them; and those that are mixed."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -27,30 +27,12 @@ def test_the_most_alike_are_joined_first() -> None:
     found = group_vectors(vectors, texts, GroupSettings(granularity=3))
     corpus: Any = SimpleNamespace(vectors=vectors, texts=texts)
     groups = with_scale(_of(found), found, corpus)
-    assert len(groups) == 3 and not any(group.parts for group in groups)
+    assert len(groups) == 3
     joined = {group.joined_at: group for group in groups}
     assert joined[0].joins is None  # all others are joined with it in the end
     inside = {group.id: set(cloud[found.groups == group.id].tolist()) for group in groups}
     assert inside[joined[2].id] | inside[joined[2].joins or 0] == {1, 2}
     assert all(group.joins is None for group in with_scale(_of(found)[:1], found, corpus))
-
-
-def test_mixed_groups_have_parts() -> None:
-    vectors, texts, cloud = clouds(3, 60)
-    found = group_vectors(vectors, texts, GroupSettings(granularity=3))
-    first, second, _ = np.unique(found.groups[found.groups >= 0])
-    fine = np.where(found.model.fine == second, first, found.model.fine)
-    model = replace(found.model, fine=fine)
-    mixed = replace(found, model=model, groups=np.where(found.groups == second, first, found.groups))
-    corpus: Any = SimpleNamespace(vectors=vectors, texts=texts)
-    groups = {group.id: group for group in with_scale(_of(mixed), mixed, corpus)}
-    parts = groups[int(first)].parts
-    assert len(parts) == 2 and abs(sum(share for share, _ in parts) - 1) < 1e-9
-    assert {frozenset(cloud[list(rows)].tolist()) for _, rows in parts} == {
-        frozenset(cloud[found.groups == id].tolist()) for id in (first, second)
-    }
-    assert not groups[max(groups)].parts
-    assert not any(group.parts for group in with_scale(_of(mixed, move=True), mixed, corpus))
 
 
 def test_groups_whose_texts_are_nearer_to_others_are_mixed() -> None:

@@ -3,9 +3,9 @@
 Boards are vectors as `fit_groups` gets them: up to 800 texts of each of the sets of `study_groups`; draws of DSTC 11,
 HWU64 and SNIPS; imbalanced draws, in which three intents are a third; draws whose texts are repeated; requests of
 conversations of STAR and SGD, with answers; and those of untidy exports. Encoders have not learned from the source of
-a board, unless its kind says "ships". Accuracy matches groups and labels one to one. With --subsamples, 80 % of 400 texts of each of six boards is
-grouped so many times, and those times are counted in which there are fewer groups than two thirds of the median, or
-more than twice as many.
+a board, unless its kind says "ships". Accuracy matches groups and labels one to one. With --subsamples, 80 % of 400
+texts of each of six boards is grouped so many times, and those times are counted in which there are fewer groups than
+two thirds of the median, or more than twice as many.
 
 Run: python docs/research-log/studies/study_number.py --untouched FOLDER [--exports FOLDER] [--subsamples 170]
 """
@@ -332,7 +332,8 @@ def repeated(said: Sequence[Labelled], seed: int) -> list[Labelled]:
                     place = dice.randrange(len(copied))
                     copied = copied[:place] + copied[place + 1 :]
                 if dice.random() < 0.3:
-                    copied = dice.choice((f"{copied} {{}}", f"{{}} {copied}")).format(dice.choice(REMARKS))
+                    remark = dice.choice(REMARKS)
+                    copied = dice.choice((f"{copied} {remark}", f"{remark} {copied}"))
                 found.setdefault(copied, label)
     return list(found.items())
 

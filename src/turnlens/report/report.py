@@ -42,7 +42,6 @@ class Group:
         aside: A user listed it apart from the requests (true) or with them (false); ``None`` if nobody did.
         joins: The larger group of its kind that it is joined with if fewer are wanted; ``None`` if there is none.
         joined_at: The most groups of its kind that there are then.
-        parts: If it holds what differs, the share and the most typical rows of each part.
         mixed: Most texts that are nearest to its own are in other groups, so that it has no subject of its own.
 
     Examples:
@@ -75,7 +74,6 @@ class Group:
     aside: bool | None = None
     joins: int | None = None
     joined_at: int = 0
-    parts: tuple[tuple[float, tuple[int, ...]], ...] = ()
     mixed: bool = False
 
 

@@ -8,9 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from turnlens._utils.vectors import IntArray, unit_vectors
-from turnlens.groups.communities import merged, neighbour_graph
-from turnlens.groups.fitting import split_group
+from turnlens._utils.vectors import IntArray
+from turnlens.groups.communities import merged
 from turnlens.groups.group_members import Members, members_of
 from turnlens.groups.group_model import GroupModel, GroupModels, Kind
 from turnlens.groups.group_settings import LEAST, MOST
@@ -20,10 +19,6 @@ from turnlens.report.find_requests import moves_among
 from turnlens.report.group_names import Naming, describe_groups, name_groups
 from turnlens.report.report import Group
 from turnlens.report.speakers import Speakers
-
-# Cosine of the means of two parts, below which they differ. On two made-up exports, 83 to 98 % of groups that were made
-# by merging two others had such parts, and none of the others.
-_DIFFER = 0.6
 
 
 def named_groups(
@@ -105,9 +100,8 @@ def _answers(corpus: Corpus, groups: IntArray) -> dict[int, int]:
 
 
 def with_scale(groups: Sequence[Group], grouping: Grouping, corpus: Corpus) -> list[Group]:
-    """Add to groups of messages the group that each is joined with first, whether they are mixed, and their parts."""
+    """Add to groups of messages the group that each is joined with first, and whether they are mixed."""
     labels, vectors = grouping.groups[grouping.sample], np.array(corpus.vectors[grouping.sample], np.float32)
-    texts = [corpus.texts[row] for row in grouping.sample.tolist()]
     alike: dict[object, list[Group]] = defaultdict(list)
     for group in sorted(groups, key=lambda group: -group.size):
         if group.level == 1:
@@ -122,20 +116,9 @@ def with_scale(groups: Sequence[Group], grouping: Grouping, corpus: Corpus) -> l
                 group = replace(group, joins=into.id, joined_at=int(joined[-1]) + 1)
             changed[group.id] = group
     near = grouping.model.neighbours
-    graph = neighbour_graph(near)
     for id, group in changed.items():
         own = np.flatnonzero(labels == id)
         if len(own) > 1:
             inside = labels[near[own, : min(LEAST, len(own) - 1)]] == id
-            group = changed[id] = replace(group, mixed=not group.move and bool(inside.mean() < MOST))
-        parts = None if group.move else split_group(graph, grouping.model.fine, id)
-        if parts is None:
-            continue
-        rows = np.flatnonzero(grouping.model.fine == id)
-        means = unit_vectors(np.stack([vectors[rows[parts == part]].mean(0) for part in range(parts.max() + 1)]))
-        if (means @ means.T).min() < _DIFFER:
-            members = members_of(vectors[rows], parts, [texts[row] for row in rows.tolist()])
-            shown = [tuple(grouping.sample[rows[list(part.central)]].tolist()) for part in members.values()]
-            sizes = [part.size / len(rows) for part in members.values()]
-            changed[id] = replace(group, parts=tuple(zip(sizes, shown)))
+            changed[id] = replace(group, mixed=not group.move and bool(inside.mean() < MOST))
     return [changed.get(group.id, group) for group in groups]

@@ -76,5 +76,4 @@ def _stamp(store: Path, stamp: str, ids: Sequence[str]) -> str:
 def _group(facts: Mapping[str, Any], model: GroupModel) -> Group:
     known = model.groups[facts["id"]]
     rows = {name: tuple(facts[name]) for name in ("central", "edge")}
-    parts = tuple((share, tuple(central)) for share, central in facts["parts"])
-    return Group(**{**facts, **rows, "parts": parts}, name=known.name, phrases=known.phrases)
+    return Group(**{**facts, **rows}, name=known.name, phrases=known.phrases)

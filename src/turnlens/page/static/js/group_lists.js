@@ -150,12 +150,5 @@ turnlens.groupLists = (() => {
     );
   }
 
-  /** The parts of a mixed group, each with its share and examples. */
-  function parts(each, examples) {
-    return each.parts.map(([share, rows]) =>
-      element("div", {class: "part"}, element("h3", null, `${turnlens.numbers.percent(share, 0)} of it`), examples(rows)),
-    );
-  }
-
-  return {asker, moved, moving, lists, ofRole, together, without, joined, slider, parts};
+  return {asker, moved, moving, lists, ofRole, together, without, joined, slider};
 })();

@@ -289,7 +289,7 @@ turnlens.requestTable = (() => {
     const conversations = turnlens.route.link("conversations", [], {}, {...filter, group: ids.map(String)});
     return [
       turnlens.parts.keywords(each),
-      each.parts.length ? turnlens.groupLists.parts(each, examples) : examples(each.central),
+      examples(each.central),
       answer,
       unhappy.length > 0 && [element("p", {class: "muted"}, "Unhappy with an answer:"), examples(unhappy)],
       all.length > 1 &&

@@ -77,7 +77,6 @@ turnlens.views.group = (() => {
   const {integer, percent, percentWithin} = turnlens.numbers;
   const {group, badges, panel, note, table, sizes} = turnlens.parts;
   const MOST_FLOWS = 8,
-    PART_ROWS = 4,
     MOST_ROLES = 5;
 
   function render(main, route, selection) {
@@ -107,7 +106,6 @@ turnlens.views.group = (() => {
       element(
         "div",
         {class: "columns"},
-        level === "message" && each.parts.length > 0 && parts(each, selection),
         examples("Typical", level, id, each.central, selection, "What the group is most clearly about."),
         examples("Doubtful members", level, id, each.edge, selection, "Where the group's name fits least."),
         level === "message" && flows(id, selection),
@@ -197,15 +195,6 @@ turnlens.views.group = (() => {
       title,
       note(explanation),
       passing.length ? turnlens.parts[`${level}s`](passing, id) : note("None of them passes the filter."),
-    );
-  }
-
-  function parts(each, selection) {
-    const some = (rows) => turnlens.parts.messages(rows.filter((m) => selection.message[m]).slice(0, PART_ROWS), each.id);
-    return panel(
-      "Parts that differ",
-      note("Its messages are of several kinds", turnlens.live.isLive() ? ", which Split makes groups of." : "."),
-      turnlens.groupLists.parts(each, some),
     );
   }
 
