@@ -11,7 +11,7 @@ from tests.report.talks import fine
 from turnlens.encoders.folders import DEFAULT_ENCODER
 from turnlens.page.report_files import summary
 from turnlens.report import Report
-from turnlens.report.findings import findings, language_notice, number_mark, widening
+from turnlens.report.findings import LIKE, findings, language_notice, number_mark, widening
 from turnlens.report.html_report import write_html_file
 from turnlens.report.label_columns import Label
 from turnlens.report.measures import typical
@@ -48,16 +48,16 @@ def test_findings_tell_growth_bad_ratings_and_durations(telling: Report) -> None
     last = int(telling.messages["group"][telling.conversations["first"][-1]])
     first = int(telling.messages["group"][0])
     grew, rated, long, fell = findings(telling, rows)
-    assert grew == (last, " grew most, by 79 points of all conversations in the last seven days.")
-    assert rated[0] == last and " has the lowest rating: 1." in rated[1]
-    assert long[0] == last and " takes longest: a median of 5 hours, " in long[1]
-    assert fell[0] == first and " fell most, by 55 points" in fell[1]
+    assert grew == (LIKE, last, " grew most, by 79 points of all conversations in the last seven days.")
+    assert rated[1] == last and " have the lowest rating: 1." in rated[2]
+    assert long[1] == last and " take longest: a median of 5 hours, " in long[2]
+    assert fell[1] == first and " fell most, by 55 points" in fell[2]
     assert summary(telling)["findings"] == [grew, rated, long, fell]  # the page has the same
 
 
 def test_short_durations_are_told_in_seconds_without_exponents(telling: Report) -> None:
     short = replace(telling, numbers={"minutes": telling.numbers["minutes"] / 200})
-    assert any(" takes longest: a median of 90 s, 6" in told for _, told in findings(short, requests(short))[1:2])
+    assert any(" take longest: a median of 90 s, 6" in told for *_, told in findings(short, requests(short))[1:2])
 
 
 def test_the_share_above_is_that_of_the_highest_where_most_have_it(telling: Report) -> None:
@@ -96,7 +96,7 @@ def test_marks_and_sentences_tell_the_same_growth(telling: Report, tmp_path: Pat
         write_html_file(changed, tmp_path / "report.html", texts=False)
         page = (tmp_path / "report.html").read_text(encoding="utf-8")
         has_sentence = any(
-            sentence[0] == grows and "grew most" in sentence[1] for sentence in findings(changed, requests(changed))
+            sentence[1] == grows and "grew most" in sentence[2] for sentence in findings(changed, requests(changed))
         )
         assert has_sentence == ("▲ +" in page)
         told.append(has_sentence)
@@ -122,7 +122,7 @@ def test_requests_that_are_alike_grow_together(telling: Report) -> None:
         told = [sentence for sentence in findings(changed, many) if "grew" in str(sentence[-1])]
         # A conversation at each end decides nothing: 12 of 14 beside 5 of 20.
         grew = " grew most together, by 61 points of all conversations in the last seven days."
-        assert told == ([(first, " and ", second, grew)] if both == 12 else [])
+        assert told == ([(LIKE, first, " and ", second, grew)] if both == 12 else [])
 
 
 def test_a_mailed_table_has_each_marked_request(telling: Report, tmp_path: Path, monkeypatch: Any) -> None:
@@ -178,7 +178,7 @@ def test_unhappiness_tells_what_it_is_a_share_of(telling: Report, tmp_path: Path
     unhappy[5:10] = np.nan  # nobody wrote again after an answer
     changed = replace(telling, numbers={"unhappy": unhappy})
     sentence = next(each for each in findings(changed, requests(changed)) if "unhappiest" in str(each[0]))
-    assert sentence[2] == ": 92% of those who wrote again after an answer, 39% over all."
+    assert sentence[2] == ": 92% of those who wrote again after an answer, 39% overall."
     write_html_file(changed, tmp_path / "report.html")
     assert "conversations in which somebody wrote again" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
@@ -190,7 +190,7 @@ def test_answers_of_yes_and_no_are_told_as_shares(telling: Report, answers: tupl
     labels = {"Escalated": Label(answers, codes), "Team": Label(("A", "B"), codes)}
     flagged = replace(telling, numbers={}, conversation_labels=labels)
     last = int(telling.messages["group"][telling.conversations["first"][-1]])
-    told = (last, " has the most “Escalated”: 100% of its conversations, 34% of all.")
+    told = (LIKE, last, " have the most “Escalated”: 100%, 34% overall.")
     assert told in findings(flagged, requests(flagged)) and list(flagged.measures) == ["Escalated"]
     write_html_file(flagged, tmp_path / "mail.html")
     assert "▲ 100%" in (tmp_path / "mail.html").read_text()
@@ -211,7 +211,7 @@ def test_a_mailed_report_begins_with_findings(telling: Report, tmp_path: Path) -
     write_html_file(telling, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.index("grew most, by 79 points") < page.index("What do people ask?")
-    linked = page.split('<li>“<a href="#')[1].split('"')[0]
+    linked = page.split('<li>Conversations like “<a href="#')[1].split('"')[0]
     assert f'<article id="{linked}">' in page
     assert "median duration, min" in page and "±" not in page
     longer = replace(telling, numbers={name: 60 * values for name, values in telling.numbers.items()})

@@ -6,9 +6,10 @@ words must: a courtesy has one of the first and none but these and the fillers.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from turnlens.data.sentences import GREETINGS
+from turnlens.data.sentences import GREETING, GREETINGS
 from turnlens.groups.naming import tokens_of
 from turnlens.groups.phrases import without_placeholders
 
@@ -26,10 +27,25 @@ _MORE_WORDS = (
     "else more anything further other is it i'm im am done all just right need needed want sonst weiter mehr plus "
     "autre d'autre más otra otro mais altro anders meer"
 )
+# Thanks after what is said, such as ", thank you so much" or "cheers".
+_CLOSING = re.compile(
+    rf"(?:[\s,–-]+(?:many[ ])?(?:{'|'.join(_THANKING_WORDS.split())}|tia|ta)\b"
+    r"(?:[ ](?:you|a lot|so much|very much|in advance|again))*)+[\s,.!]*\Z",
+    re.IGNORECASE,
+)
 _THANKS = frozenset(_THANKING_WORDS.split())
 _ALL = GREETINGS | _THANKS | frozenset(_FILLING_WORDS.split())
 _DECLINES = frozenset(_DECLINING_WORDS.split())
 _ALL_OF_DECLINING = _ALL | _DECLINES | frozenset(_MORE_WORDS.split())
+
+
+def without_courtesies(text: str) -> str:
+    """Return a text without the greeting before what is said, and the thanks after it.
+
+    >>> without_courtesies("Hi Ann, where is my parcel? Thanks a lot!")
+    'where is my parcel?'
+    """
+    return _CLOSING.sub("", GREETING.sub("", text))
 
 
 def is_courtesy(text: str) -> bool:

@@ -14,7 +14,7 @@ from turnlens._utils.vectors import FloatArray, IntArray
 SHOWN = 10
 _ROWS_AT_ONCE = 65536
 _LOOKED_AT = 50  # times as many members as are shown, in order to find distinct texts
-_SHARED = 0.75  # of the words of a text are in another: they show the same
+_SHARED = 0.6  # of the words of a text are in another: they show the same
 _LEAST_SHARED = 4  # words
 _WORD = re.compile(r"\w+")
 

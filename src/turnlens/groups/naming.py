@@ -30,12 +30,13 @@ _NEAR = 3  # times as much counts the cosine of a clause with its group as that 
 _USUAL = 0.1  # share of its messages from which on a word is not rare
 _FLAW = 0.1  # each word less than three, a word of fewer than three texts of the group, a gap, more sentences at an end
 _CUT = 0.3  # what they lose, at each end, by being cut out of a sentence
-_PRIVATE = 1.0  # what they lose by a number, or by a word that fewer than three texts have: it may be about somebody
+_PRIVATE = 3.0  # what they lose by a number, or by a word that fewer than three texts have: it may be about somebody
 _LEAST = 0.7  # what must be left to the best before it loses by numbers, cuts and width
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _CLAUSE_END = re.compile(r"(?<=[,;:])\s+|(?<=[，；：、])|\s+[-–—]+\s+")
 _MARKS = re.compile(r"\s*([,.!?;:…])(?:\s*\1)*")  # the same one, perhaps several times
 _LONG_NUMBER = re.compile(r"(?<![\w-])[\w-]*\d{5,}[\w-]*")  # somebody's telephone or order, with letters around it
+_DIGITS = 3  # of a number with letters before it
 _QUOTED = re.compile(r"[“„«‹\"]([^“”„«»‹›\"]*)[“”»›\"]?")
 _LOOSE = " ,;:，；：、-–—"
 _CLOSING = _LOOSE + ".!?…)]}»”"  # does not begin a name
@@ -110,11 +111,11 @@ def _candidates(
             tokens = tokens_of(shown)
             if not tokens:
                 continue
-            said[shown] += not any(word[0].isdigit() for word in tokens)
+            said[shown] += not any(map(_is_number, tokens))
             told = sum(telling.get(word, 0) for word in set(tokens)) / max(sum(strongest), 1e-9)
-            common = [0 if word[0].isdigit() else min(1, words.within[group][word] / usual) for word in tokens]
+            common = [0 if _is_number(word) else min(1, words.within[group][word] / usual) for word in tokens]
             rare = 1 - sum(common) / len(common)
-            private = any(word[0].isdigit() or words.everywhere[word] < shared for word in tokens)
+            private = any(_is_number(word) or words.everywhere[word] < shared for word in tokens)
             own = any(words.within[group][word] < min(LEAST_TEXTS, usual) for word in tokens)
             typical = cosine + _TELLING * min(1, told) - _TELLING * rare
             typical -= _FLAW * (own + max(0, 3 - len(tokens))) + _TELLING * is_vague
@@ -140,7 +141,7 @@ def _telling(words: _Words, group: int) -> dict[str, float]:
     size, others = int(words.sizes[group]), int(words.sizes.sum() - words.sizes[group])
     weights = {}
     for word, count in words.within[group].items():
-        if not word[0].isdigit():
+        if not _is_number(word):
             elsewhere = (words.everywhere[word] - count + 1) / (others + 2)
             weights[word] = count / size * max(0.0, float(np.log(count / size / elsewhere)))
     return weights
@@ -205,6 +206,11 @@ def _tidy(name: str) -> str:
     name = _MARKS.sub(lambda marks: "…" if marks[0].count(".") > 1 else marks[1], name).replace("….", "…").rstrip("…")
     name = name[:1].upper() + name[1:]
     return name if len(name) <= 2 * _WIDEST else name[: 2 * _WIDEST].rsplit(" ", 1)[0] + " …"
+
+
+def _is_number(word: str) -> bool:
+    """Return true for numbers, and what looks like that of a booking."""
+    return word[0].isdigit() or sum(map(str.isdigit, word)) >= _DIGITS
 
 
 def _width(text: str) -> int:

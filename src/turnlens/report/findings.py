@@ -26,6 +26,7 @@ from turnlens.report.unhappiness import UNHAPPY
 
 Finding = tuple[str | int, ...]  # a sentence in pieces; a number is the id of a group, for its name
 _MOST = 5
+LIKE = "Conversations like "
 _POINTS = 0.02  # of growth, as a share of all conversations
 _DEVIATIONS = 0.25  # by which a mean or a share is unlike that of all
 _TIMES = 1.5  # as long as all
@@ -107,7 +108,8 @@ def _growth(rows: Sequence[Mapping[str, Any]], sign: int, wider: float, period: 
     verb = "grew" if sign > 0 else "fell"
     *others, last = row["groups"] if "groups" in row else [row["group"]]
     named, together = ((*_with_commas(others), " and "), " together") if others else ((), "")
-    return (*named, last, f" {verb} most{together}, by {points} points of all conversations in the {LAST[period]}.")
+    told = f" {verb} most{together}, by {points} points of all conversations in the {LAST[period]}."
+    return (LIKE, *named, last, told)
 
 
 def _growth_together(report: Report, inside: Mapping[int, BoolArray], requests: int, period: Period) -> Finding | None:
@@ -168,17 +170,17 @@ def _unlike(inside: Mapping[int, BoolArray], name: str, values: FloatArray, wide
 
 def _sentence(group: int, name: str, kind: NumberKind, value: float, of_all: float) -> Finding:
     if name == UNHAPPY:
-        told = f": {value:.0%} of those who wrote again after an answer, {of_all:.0%} over all."
-        return ("People are unhappiest with ", group, told)
+        told = f": {value:.0%} of those who wrote again after an answer, {of_all:.0%} overall."
+        return ("People are unhappiest in conversations like ", group, told)
     if kind == "share":
-        return (group, f" has the most “{name}”: {value:.0%} of its conversations, {of_all:.0%} of all.")
+        return (LIKE, group, f" have the most “{name}”: {value:.0%}, {of_all:.0%} overall.")
     if kind == "rating":
-        return (group, f" has the lowest {name}: {value:.1f} on average, {of_all:.1f} over all.")
+        return (LIKE, group, f" have the lowest {name}: {value:.1f} on average, {of_all:.1f} overall.")
     if kind == "count":
-        return (group, f" has the most {name}: {value:.1f} on average, {of_all:.1f} over all.")
-    longest = "takes longest" if name == DURATION else f"has the longest {name}"
+        return (LIKE, group, f" have the most {name}: {value:.1f} on average, {of_all:.1f} overall.")
+    longest = "take longest" if name == DURATION else f"have the longest {name}"
     written = _duration if name == DURATION else plain_number
-    return (group, f" {longest}: a median of {written(value)}, {written(of_all)} over all.")
+    return (LIKE, group, f" {longest}: a median of {written(value)}, {written(of_all)} overall.")
 
 
 def _duration(minutes: float) -> str:

@@ -10,8 +10,8 @@ from functools import lru_cache
 import numpy as np
 
 from turnlens._utils.vectors import IntArray
-from turnlens.data.sentences import GREETING, LONGEST_TEXT
-from turnlens.groups.courtesies import courtesy_name
+from turnlens.data.sentences import LONGEST_TEXT
+from turnlens.groups.courtesies import courtesy_name, without_courtesies
 from turnlens.groups.group_members import Members
 from turnlens.groups.group_model import GroupModel, Kind
 from turnlens.groups.naming import name_sentences
@@ -45,13 +45,13 @@ def describe_groups(
             corpus.plain[row] if kind == "message" else _whole(corpus, row, corpus.plain, speakers.asker)
             for row in rows
         ]
-        texts = [GREETING.sub("", text) for text in said]
+        texts = [without_courtesies(text) for text in said]
         messages = rows if kind == "message" else _requests(corpus, speakers, rows)
         values = np.unique(ids[rows][ids[rows] >= 0])
         labels = np.where(ids[rows] >= 0, np.searchsorted(values, ids[rows]), -1)
         vectors = np.array(corpus.vectors[messages], np.float32)
         nameless = np.asarray([not grouping.model.groups[id].name for id in values.tolist()], bool)
-        named_by = texts if kind == "message" else [GREETING.sub("", corpus.plain[row]) for row in messages]
+        named_by = texts if kind == "message" else [without_courtesies(corpus.plain[row]) for row in messages]
         parts = _parts_of(labels, speakers.part[rows] if kind == "message" else np.zeros(len(rows), np.int64))
         phrases = name_phrases(texts, labels, parts, vectors, corpus.encoder.embed, counted)
         names = name_sentences(named_by, vectors, labels, nameless, corpus.encoder.embed)  # the others keep theirs

@@ -61,7 +61,8 @@ blockquote { margin: .2em 0; padding-left: .7em; border-left: 3px solid #d8dde4;
 @media print { main { max-width: none; padding: 0 } body { margin: 0; font-size: 8.5pt; line-height: 1.25 } }
 """
 
-_ABOUT_EXAMPLES = f'<p class="muted">Texts as they were read: redaction by patterns finds no {NOT_FOUND}.</p>'
+_UNFOUND = f"They may hold {NOT_FOUND}, which redaction by patterns does not find."
+_ABOUT_EXAMPLES = f'<p class="muted">Texts as they were read. {_UNFOUND}</p>'
 
 
 def write_html_file(report: Report, path: Path, texts: bool = True, period: Period | None = None) -> None:
@@ -81,7 +82,7 @@ def write_html_file(report: Report, path: Path, texts: bool = True, period: Peri
     requests = [row for row in rows if row["kind"] in ("request", "message")]
     for row in requests:
         if not texts and row["group"] not in renamed:
-            row["group_name"] = row["keywords"].replace(", ", " · ") or f"group {row['group']}"
+            row["group_name"] = " · ".join(_keywords(row)) or f"group {row['group']}"
         if row["group"] in mixed and row["group"] not in renamed:
             row["group_name"] = f"mixed: {row['group_name']}"
     requests.sort(key=lambda row: row["group"] in mixed)  # they come last
@@ -103,6 +104,7 @@ def write_html_file(report: Report, path: Path, texts: bool = True, period: Peri
         f'<p class="notice">{_escape(notice)}</p>' if notice else "",
         _sentences(found, names, linked),
         "<h2>What do people ask?</h2>",
+        '<p class="muted">A row is named by a typical sentence of its messages.</p>' if texts and requests else "",
         _table(report, requests, rest, period, marked=notice is None),
         *([heading, _ABOUT_EXAMPLES, *(_examples(report, row) for row in examples)] if examples else []),
         "</main></body></html>\n",
@@ -112,7 +114,7 @@ def write_html_file(report: Report, path: Path, texts: bool = True, period: Peri
 
 
 def _about(report: Report) -> str:
-    period, times = "", report.messages["time"][~np.isnan(report.messages["time"])]
+    period, times = "", report.conversations["time"][~np.isnan(report.conversations["time"])]
     if len(times):
         first, last = (datetime.fromtimestamp(time, UTC).date() for time in (times.min(), times.max()))
         period = f", {first} to {last}"
@@ -160,8 +162,7 @@ def _table(
         name = row["group_name"] or "none of these"
         cells = [f"{row['conversations']:,}", f"{row['share']:.0%}", *[_change(row, wider)] * timed]
         cells += [column.cell(inside.get(row["group"], none)) for column in columns]
-        keywords = (row["keywords"] or "").split(", ")[:_KEYWORDS]
-        beneath = [" · ".join(word for word in keywords if word not in name), where]
+        beneath = [" · ".join(word for word in _keywords(row) if word not in name), where]
         muted = "".join(f'<span class="muted">{_escape(line)}</span>' for line in beneath if line)
         lines += f"<tr><td>{_escape(name)}{muted}</td>"
         for label, cell in zip(header, cells):
@@ -169,7 +170,7 @@ def _table(
         lines += "</tr>"
     change = f"the change is that of the {LAST[period]} from all before" if timed else "no times are known"
     note = (
-        f"Shares are of conversations; {change}. "
+        f"Shares are of conversations, which count in each row that they ask for; {change}. "
         + "▲ and ▼ mark what is more than chance among so many requests. " * marked
         + "Beneath a request stand its keywords, and what most of its conversations have in common: surely more than "
         "of all." * any(places)
@@ -235,6 +236,10 @@ def _where(report: Report, row: Mapping[str, Any], z: float) -> str:
         if share > MOST and low > of_all:
             parts.append(f"{name}: {shorten(value, _LONGEST_VALUE, placeholder=' …')} {share:.0%}")
     return ", ".join(parts)
+
+
+def _keywords(row: Mapping[str, Any]) -> list[str]:
+    return (row["keywords"] or "").split(", ")[:_KEYWORDS]
 
 
 def _change(row: Mapping[str, Any], wider: float | None) -> str:
