@@ -97,6 +97,17 @@ def test_a_redacted_store_takes_no_texts_as_they_are(tiny_encoder_path: Path, tm
     assert exported(store) == ["write to [email]"]
 
 
+def test_a_mistake_in_an_option_does_not_mark_a_store_as_redacted(tiny_encoder_path: Path, tmp_path: Path) -> None:
+    chats, store = written(tmp_path / "a.jsonl", "write to ann@x.org", id="1"), tmp_path / "a.store"
+    into = ("--store", store, "--model", tiny_encoder_path)
+    for wrong in (("--redact", "al"), ("--redact", "emails", "--format", "talks")):
+        result = run("index", chats, *into, *wrong)
+        assert (result.exit_code == 1 and "expected" in result.output) or "unknown format" in result.output
+        assert not store.exists()
+    succeed("index", chats, *into)
+    assert exported(store) == ["write to ann@x.org"]
+
+
 def test_the_key_for_ids_is_put_into_no_other_folder(talks: Path, tmp_path: Path) -> None:
     result = run("index", talks, "--store", tmp_path, "--redact", "emails")
     assert result.exit_code == 1 and not (tmp_path / "ids.key").exists()

@@ -289,6 +289,17 @@ def test_central_members_are_nearest_and_have_distinct_words() -> None:
     assert len(found[7].central) == 3
 
 
+def test_texts_that_repeat_a_sentence_are_shown_once() -> None:
+    texts = [
+        "The lid of my bin is broken",
+        "the ild of my bin is broken, I work nights",
+        "My bin has no wheel",
+        "my bin",
+    ]
+    vectors = unit_vectors(np.asarray([[1, 0.1 * row] for row in range(4)])).astype(np.float32)
+    assert set(members_of(vectors, np.zeros(4, int), texts)[0].central) in ({0, 2, 3}, {1, 2, 3})
+
+
 def test_settings_are_checked() -> None:
     with pytest.raises(ValueError, match="sample"):
         GroupSettings(sample=1)

@@ -167,6 +167,16 @@ def test_names_hold_no_numbers_and_no_person() -> None:
     ]
 
 
+def test_a_sentence_that_a_number_cuts_names_a_group_only_last() -> None:
+    own = [
+        *(f"The refund is late for booking {number}" for number in (48113, 48114, 48115)),
+        *["My refund is late"] * 3,
+    ]
+    assert sentences(own + ["Where is my bag?"] * 3, [0] * 6 + [1] * 3)[0] == "My refund is late"
+    own = [text.replace("booking 48", "KX48") for text in own[:3]] * 2 + ["My refund is late"] * 3
+    assert sentences(own + ["Where is my bag?"] * 3, [0] * 9 + [1] * 3)[0] == "My refund is late"
+
+
 def test_macros_are_names_without_long_numbers_or_quotes() -> None:
     macro = "I am sorry for the trouble. One moment, please."
     texts = [macro, *(f"my number is {number}." for number in ("82517392", "R-B55523", "RB66666")), "“what now please”"]

@@ -30,7 +30,7 @@ _NEAR = 3  # times as much counts the cosine of a clause with its group as that 
 _USUAL = 0.1  # share of its messages from which on a word is not rare
 _FLAW = 0.1  # each word less than three, a word of fewer than three texts of the group, a gap, more sentences at an end
 _CUT = 0.3  # what they lose, at each end, by being cut out of a sentence
-_PRIVATE = 3.0  # what they lose by a number, or by a word that fewer than three texts have: it may be about somebody
+_PRIVATE = 1.0  # what they lose by a number, or by a word that fewer than three texts have: it may be about somebody
 _LEAST = 0.7  # what must be left to the best before it loses by numbers, cuts and width
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _CLAUSE_END = re.compile(r"(?<=[,;:])\s+|(?<=[，；：、])|\s+[-–—]+\s+")
@@ -193,10 +193,11 @@ def _clauses(text: str, telling: Collection[str]) -> Iterator[tuple[str, bool, f
             piece = " ".join(text[start:end].strip(_LOOSE + GAP).lstrip(_CLOSING).split())
             if last > first and _width(piece) > _WIDEST:
                 break
+            is_cut = text[start:end].rstrip(_CLOSING).endswith(GAP)
             before = 0.0 if first <= foremost else _FLAW if begins else _CUT
             after = 0.0 if last >= hindmost else _FLAW if ends else _CUT
             is_vague = not (tells[first] and tells[last])
-            yield piece.replace(GAP, "…"), is_vague, before + after + _FLAW * (GAP in piece)
+            yield piece.replace(GAP, "…"), is_vague, before + after + _FLAW * (GAP in piece) + _CUT * is_cut
 
 
 def _tidy(name: str) -> str:

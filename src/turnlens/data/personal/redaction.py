@@ -79,7 +79,7 @@ class Redaction:
         unknown = [name for name in require_list(self.patterns, "patterns") if name not in PATTERNS]
         if unknown or not (self.patterns or self.names or self.persons):
             actual = f"found {unknown[0]!r}" if unknown else "found nothing"
-            expected = f"some of {', '.join(PATTERNS)}, names=FILE, persons=MODEL, separated by commas"
+            expected = f"some of {', '.join(PATTERNS)}, names=FILE, persons=MODEL, separated by commas, or all"
             raise ValueError(f"redact: {actual}; expected {expected}")
         self.key  # noqa: B018 (a missing file or model is an error at once)
 
