@@ -33,7 +33,11 @@ def inspect(data: list[Path], reading: Reading, json_file: OptionalOutput = None
 
     check_json(json_file, force, data)
     try:
-        summary, reading = _summary(data, reading)
+        try:
+            summary = _summary(data, reading)
+        except UnknownLayout as unknown:
+            reading = reading.with_columns(unknown, data)
+            summary = _summary(data, reading)
     except UnknownLayout as unknown:
         _print_layout(unknown, data, reading)
         raise ValueError(f"{unknown.where}: could not detect the format; {_advice(unknown)}") from None
@@ -41,18 +45,14 @@ def inspect(data: list[Path], reading: Reading, json_file: OptionalOutput = None
         _print_summary(summary, data, reading)
 
 
-def _summary(data: list[Path], reading: Reading) -> tuple[dict[str, Any], Reading]:
-    """Everything that is shown of files, and how they were read."""
+def _summary(data: list[Path], reading: Reading) -> dict[str, Any]:
+    """Everything that is shown of files."""
     from turnlens.data.conversations import iterate_conversations
     from turnlens.data.inspection import inspect_conversations
-    from turnlens.formats.detection import UnknownLayout
 
-    try:
-        formats = _formats(data, reading)
-        inspection = inspect_conversations(iterate_conversations(data, **reading.arguments))
-    except UnknownLayout as unknown:
-        return _summary(data, reading.with_columns(unknown, data))
-    return {"formats": formats, **inspection.summary(), "first": inspection.first}, reading
+    formats = _formats(data, reading)
+    inspection = inspect_conversations(iterate_conversations(data, **reading.arguments))
+    return {"formats": formats, **inspection.summary(), "first": inspection.first}
 
 
 def _formats(data: list[Path], reading: Reading) -> dict[str, str]:

@@ -238,7 +238,8 @@ class Reading:
         from turnlens.store import id_key
         from turnlens.store.tables import ID_KEY_FILE
 
-        if self.redact is not None and self.options:  # a mistake in these must not mark the store as redacted
+        if self.redact is not None:
+            self.options  # noqa: B018 (a mistake in these is an error before the store is marked as redacted)
             return id_key(store)
         if (Path(store) / ID_KEY_FILE).is_file():
             raise ValueError(

@@ -29,8 +29,8 @@ _MORE_WORDS = (
 )
 # Thanks after what is said, such as ", thank you so much" or "cheers".
 _CLOSING = re.compile(
-    rf"(?:[\s,–-]+(?:many[ ])?(?:{'|'.join(_THANKING_WORDS.split())}|tia|ta)\b"
-    r"(?:[ ](?:you|a lot|so much|very much|in advance|again))*)+[\s,.!]*\Z",
+    rf"(?<![\s,–-])(?:[\s,–-]+(?:many[ ])?(?:{'|'.join(_THANKING_WORDS.split())}|tia|ta)\b"
+    r"(?:[ ](?:you|a lot|so much|very much|in advance|again)){0,2}){1,3}[\s,.!]*\Z",
     re.IGNORECASE,
 )
 _THANKS = frozenset(_THANKING_WORDS.split())

@@ -4,10 +4,10 @@ Many small communities of the neighbour graph are merged two at a time. How many
 groups bring every vector nearer to the middle of its group, and cost more bits to name. Those are chosen for which the
 logarithm of closeness, less the price of these bits, as a share of those that would name each vector, is highest. Since
 a gain counts by what there was before, groups of noisy messages, which are never close, are as fine as others. Neither
-a vector nor the nearest others count for its closeness: a sentence that some people repeat is no group. Then
-each vector joins the group whose mean is nearest. Requests have a lower price, so that small groups are found, but at
-most a quarter more groups than at the usual one, since noise would be split ever further; a large group that is
-therefore in two parts is joined again, since these are much more alike than groups usually are.
+a vector nor the nearest others count for its closeness: a sentence that some people repeat is no group. Then each
+vector joins the group whose mean is nearest. Requests have a lower price, so that small groups are found, but at most a
+quarter more groups than at the usual one, since noise would be split ever further; a large group that is therefore in
+two parts is joined again, since these are much more alike than groups usually are.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 Candidates are the clauses, and runs of clauses, of the messages nearest to the middle of a group. They gain by the
 words that the group has and others have not, and lose by words that few of the group's messages have, by being cut out
 of a longer sentence, and by beginning or ending with a clause that has none of the group's own words, such as a
-greeting or a signature. The best are embedded, and gain by how near they are to the middle themselves. A number, or a
-word that hardly any message has, such as somebody's name, is in a name only if all candidates have one; and where even
-the best is poor, as among mere names and numbers, there is no sentence.
+greeting or a signature. The best are embedded, and gain by how near they are to the middle themselves. Most is lost by
+a number, or a word that hardly any message has, such as somebody's name; and where even the best is poor, as among mere
+names and numbers, there is no sentence.
 """
 
 from __future__ import annotations
