@@ -104,27 +104,6 @@ def test_marks_and_sentences_tell_the_same_growth(telling: Report, tmp_path: Pat
     assert told == sorted(told) and 0 < sum(told) < sum(beyond)
 
 
-def test_requests_that_are_alike_grow_together(telling: Report) -> None:
-    """Neither of two grows beyond chance, but both do."""
-    first, second, third = (row["group"] for row in requests(telling)[:3])
-    start, opens = telling.conversations["first"], telling.messages["group"].copy()
-    for both in (6, 12):  # of 14 in the last week, beside 6 of 22
-        recent = np.where(np.arange(14) < both, np.array([first, second])[np.arange(14) % 2], third)
-        earlier = np.where(np.arange(22) < 6, np.array([first, second])[np.arange(22) % 2], third)
-        opens[start] = np.concatenate([earlier, recent])
-        groups = [
-            replace(group, joins=first if group.id == second else None, joined_at=2 * (group.id == second))
-            for group in telling.groups["message"]
-        ]
-        messages = {**telling.messages, "group": opens}
-        changed = replace(telling, messages=messages, groups={**telling.groups, "message": groups}, numbers={})
-        many = [{**row, "conversations": 12} for row in requests(changed)]  # none is too small
-        told = [sentence for sentence in findings(changed, many) if "grew" in str(sentence[-1])]
-        # A conversation at each end decides nothing: 12 of 14 beside 5 of 20.
-        grew = " grew most together, by 61 points of all conversations in the last seven days."
-        assert told == ([(LIKE, first, " and ", second, grew)] if both == 12 else [])
-
-
 def test_a_mailed_table_has_each_marked_request(telling: Report, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr("turnlens.report.html_report._REQUESTS", 0)
     times = {"time": np.full(len(telling.texts), np.nan)}, {"time": np.full(36, np.nan)}

@@ -20,8 +20,7 @@ from turnlens.encoders.folders import DEFAULT_ENCODER
 from turnlens.report.corpus import DURATION
 from turnlens.report.measures import NumberKind, Typical, members, number_kind, plain_number, typical
 from turnlens.report.report import Report
-from turnlens.report.summary import GROWTH, spoken_in
-from turnlens.report.trends import FEW, Z_95, Period, trend_of, usual_period
+from turnlens.report.trends import FEW, Z_95, Period, usual_period
 from turnlens.report.unhappiness import UNHAPPY
 
 Finding = tuple[str | int, ...]  # a sentence in pieces; a number is the id of a group, for its name
@@ -30,7 +29,6 @@ LIKE = "Conversations like "
 _POINTS = 0.02  # of growth, as a share of all conversations
 _DEVIATIONS = 0.25  # by which a mean or a share is unlike that of all
 _TIMES = 1.5  # as long as all
-_TOGETHER = 3  # requests that are alike, at most
 _NEW = 3  # named
 _UNITS = (("days", 1440), ("hours", 60), ("min", 1), ("s", 1 / 60))  # of minutes
 _DURATION = re.compile(
@@ -68,8 +66,7 @@ def findings(report: Report, requests: Sequence[Mapping[str, Any]], period: Peri
     inside = {row["group"]: members(report, row["group"]) for row in many}
     numbers = [found for name, values in report.measures.items() if (found := _unlike(inside, name, values, wider))]
     first = [sentence for rank, sentence in sorted(numbers, key=lambda each: each[0])]
-    grew = _growth(many, 1, wider, period) or _growth_together(report, inside, len(requests), period)
-    sentences = [grew, _new(report, many), *first, _growth(many, -1, wider, period)]
+    sentences = [_growth(many, 1, wider, period), _new(report, many), *first, _growth(many, -1, wider, period)]
     return [sentence for sentence in sentences if sentence][:_MOST]
 
 
@@ -106,32 +103,8 @@ def _growth(rows: Sequence[Mapping[str, Any]], sign: int, wider: float, period: 
         return None
     points = round(abs(100 * row["growth"]))
     verb = "grew" if sign > 0 else "fell"
-    *others, last = row["groups"] if "groups" in row else [row["group"]]
-    named, together = ((*_with_commas(others), " and "), " together") if others else ((), "")
-    told = f" {verb} most{together}, by {points} points of all conversations in the {LAST[period]}."
-    return (LIKE, *named, last, told)
-
-
-def _growth_together(report: Report, inside: Mapping[int, BoolArray], requests: int, period: Period) -> Finding | None:
-    """The requests that are alike, as the page joins them where fewer are shown, whose share grew most together.
-
-    ``inside`` has the conversations of each that is large enough (m,). As many more comparisons widen the interval.
-    """
-    trend = trend_of(spoken_in(report, report.speakers.asker)[1], period)
-    if trend is None:
-        return None
-    alike: dict[int, tuple[int, ...]] = {group: (group,) for group in inside}
-    joint: list[tuple[int, ...]] = []
-    for group in sorted(report.groups["message"], key=lambda group: -group.joined_at):
-        if group.id in alike and group.joins in alike:
-            alike[group.joins] += alike.pop(group.id)
-            if len(alike[group.joins]) <= _TOGETHER:
-                joint.append(alike[group.joins])
-    wider, rows = widening(requests + len(joint)), []
-    for ids in joint:
-        growth = trend.growth(np.any([inside[id] for id in ids], axis=0)) or (None, None, None)
-        rows.append({"groups": ids, **dict(zip(GROWTH, growth))})
-    return _growth([row for row in rows if growth_mark(row, wider) > 0], 1, wider, period)
+    told = f" {verb} most, by {points} points of all conversations in the {LAST[period]}."
+    return (LIKE, row["group"], told)
 
 
 def _with_commas(groups: Sequence[int]) -> Finding:
