@@ -35,7 +35,7 @@ from turnlens.report.summary import MOST_VALUES, summary_table
 from turnlens.report.trends import Z_95, Period, usual_period, wilson
 from turnlens.report.unhappiness import UNHAPPY
 
-_REQUESTS, _WITH_EXAMPLES, _NUMBERS = 20, 10, 4  # that fit on three pages
+_REQUESTS, _NUMBERS = 20, 4  # that fit on a few pages
 _KEYWORDS, _EXAMPLES, _LONGEST = 3, 3, 160  # of each request, and characters of an example
 _LONGEST_VALUE = 60  # of a label
 _MARKS = {1: "▲ ", -1: "▼ ", 0: ""}
@@ -61,8 +61,8 @@ blockquote { margin: .2em 0; padding-left: .7em; border-left: 3px solid #d8dde4;
 @media print { main { max-width: none; padding: 0 } body { margin: 0; font-size: 8.5pt; line-height: 1.25 } }
 """
 
-_UNFOUND = f"They may hold {NOT_FOUND}, which redaction by patterns does not find."
-_ABOUT_EXAMPLES = f'<p class="muted">Texts as they were read. {_UNFOUND}</p>'
+_ABOUT_EXAMPLES = f'<p class="muted">Texts as they were read, which may hold {NOT_FOUND}.</p>'
+_ABOUT_NAMES = '<p class="muted">Each request is named by a typical sentence, which stands for all like it.</p>'
 
 
 def write_html_file(report: Report, path: Path, texts: bool = True, period: Period | None = None) -> None:
@@ -90,7 +90,7 @@ def write_html_file(report: Report, path: Path, texts: bool = True, period: Peri
     notice = language_notice(report)
     found = [] if notice else findings(report, requests, period)
     about = {piece for sentence in found for piece in sentence}
-    examples = [row for rank, row in enumerate(requests) if rank < _WITH_EXAMPLES or row["group"] in about]
+    examples = [row for rank, row in enumerate(requests) if rank < _REQUESTS or row["group"] in about]
     examples = examples if texts else []
     heading = f"<h2>Examples{f' of {len(examples)} requests' if len(examples) < len(requests) else ''}</h2>"
     linked = {row["group"] for row in examples}
@@ -102,9 +102,9 @@ def write_html_file(report: Report, path: Path, texts: bool = True, period: Peri
         f"<style>{_STYLE}</style></head><body><main><h1>{title}</h1>",
         f'<p class="muted">{_about(report)}</p>',
         f'<p class="notice">{_escape(notice)}</p>' if notice else "",
+        _ABOUT_NAMES if texts and requests else "",
         _sentences(found, names, linked),
         "<h2>What do people ask?</h2>",
-        '<p class="muted">A row is named by a typical sentence of its messages.</p>' if texts and requests else "",
         _table(report, requests, rest, period, marked=notice is None),
         *([heading, _ABOUT_EXAMPLES, *(_examples(report, row) for row in examples)] if examples else []),
         "</main></body></html>\n",
@@ -170,7 +170,7 @@ def _table(
         lines += "</tr>"
     change = f"the change is that of the {LAST[period]} from all before" if timed else "no times are known"
     note = (
-        f"Shares are of conversations, which count in each row that they ask for; {change}. "
+        f"Shares are of conversations; one with several requests counts in the row of each; {change}. "
         + "▲ and ▼ mark what is more than chance among so many requests. " * marked
         + "Beneath a request stand its keywords, and what most of its conversations have in common: surely more than "
         "of all." * any(places)
