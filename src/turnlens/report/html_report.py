@@ -35,7 +35,7 @@ from turnlens.report.summary import MOST_VALUES, summary_table
 from turnlens.report.trends import Z_95, Period, usual_period, wilson
 from turnlens.report.unhappiness import UNHAPPY
 
-_REQUESTS, _NUMBERS = 20, 4  # that fit on a few pages
+_REQUESTS, _WITH_EXAMPLES, _NUMBERS = 20, 10, 4  # that fit on three pages
 _KEYWORDS, _EXAMPLES, _LONGEST = 3, 3, 160  # of each request, and characters of an example
 _LONGEST_VALUE = 60  # of a label
 _MARKS = {1: "▲ ", -1: "▼ ", 0: ""}
@@ -90,7 +90,7 @@ def write_html_file(report: Report, path: Path, texts: bool = True, period: Peri
     notice = language_notice(report)
     found = [] if notice else findings(report, requests, period)
     about = {piece for sentence in found for piece in sentence}
-    examples = [row for rank, row in enumerate(requests) if rank < _REQUESTS or row["group"] in about]
+    examples = [row for rank, row in enumerate(requests) if rank < _WITH_EXAMPLES or row["group"] in about]
     examples = examples if texts else []
     heading = f"<h2>Examples{f' of {len(examples)} requests' if len(examples) < len(requests) else ''}</h2>"
     linked = {row["group"] for row in examples}
