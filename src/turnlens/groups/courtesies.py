@@ -27,7 +27,6 @@ _MORE_WORDS = (
     "else more anything further other is it i'm im am done all just right need needed want sonst weiter mehr plus "
     "autre d'autre más otra otro mais altro anders meer"
 )
-_HELLO = re.compile(r"\A\s*(?i:hi|hiya|hello|hey)[ \t]+(?=[a-zß-öø-ÿ]|(?:I|My)\b)")  # without a comma
 # Thanks after what is said, such as ", thank you so much" or "cheers".
 _CLOSING = re.compile(
     rf"(?<![\s,–-])(?:[\s,–-]+(?:many[ ])?(?:{'|'.join(_THANKING_WORDS.split())}|tia|ta)\b"
@@ -43,10 +42,10 @@ _ALL_OF_DECLINING = _ALL | _DECLINES | frozenset(_MORE_WORDS.split())
 def without_courtesies(text: str) -> str:
     """Return a text without the greeting before what is said, and the thanks after it.
 
-    >>> [without_courtesies(text) for text in ("Hi Ann, where is it? Thanks a lot!", "Hey my bag is gone tia")]
-    ['where is it?', 'my bag is gone']
+    >>> [without_courtesies(text) for text in ("Hi Ann, where is it? Thanks a lot!", "My bag is gone tia")]
+    ['where is it?', 'My bag is gone']
     """
-    return _CLOSING.sub("", _HELLO.sub("", GREETING.sub("", text)))
+    return _CLOSING.sub("", GREETING.sub("", text))
 
 
 def is_courtesy(text: str) -> bool:

@@ -107,17 +107,14 @@ def _growth(rows: Sequence[Mapping[str, Any]], sign: int, wider: float, period: 
     return (LIKE, row["group"], told)
 
 
-def _with_commas(groups: Sequence[int]) -> Finding:
-    return tuple(piece for group in groups for piece in (", ", group))[1:]
-
-
 def _new(report: Report, rows: Sequence[Mapping[str, Any]]) -> Finding | None:
     are_new = {group.id for group in report.groups["message"] if group.new}
     new = [row["group"] for row in rows if row["group"] in are_new]
     if not new:
         return None
     more = f" and {len(new) - _NEW} more" if len(new) > _NEW else ""
-    return ("New since last time: ", *_with_commas(new[:_NEW]), f"{more}.")
+    named = tuple(piece for group in new[:_NEW] for piece in (", ", group))[1:]
+    return ("New since last time: ", *named, f"{more}.")
 
 
 def _unlike(inside: Mapping[int, BoolArray], name: str, values: FloatArray, wider: float) -> tuple[int, Finding] | None:

@@ -24,8 +24,7 @@ _KINDS = ("request", "message", "answer", "along the way", "no request")  # in t
 _KEYWORDS = 5
 MOST_VALUES = 20  # of a category whose values have columns
 _HIGH = 0.75  # share of conversations with a lower number: above is more than usual
-GROWTH = ("growth", "growth_low", "growth_high")
-_OVER_TIME = ("recent", "earlier", *GROWTH)
+_OVER_TIME = ("recent", "earlier", "growth", "growth_low", "growth_high")
 _FIELDS = {
     "group": pa.int32(),
     "group_name": pa.string(),
